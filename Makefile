@@ -10,7 +10,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz check lint format clean distclean lock protos
+.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -97,7 +97,7 @@ study: $(READY) compiled ## when does the pool pay? sweeps and an HTML report (Q
 bench-switch: $(READY) ## packets per second of the switch, against a bare echo and BMv2 where present
 	@$(PYTHON) -m experiments.bench_switch
 
-simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED)
+simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
 	@$(PYTHON) -m experiments.simulate_faults
 
 disturbance: $(READY) ## does the machine show in the figures: no pool against one never hit, in turns (RUNS)
@@ -148,7 +148,10 @@ test-blocks: $(READY) ## the tests of make blocks that need torch, transformers 
 	@nice -n 10 sh scripts/setup-blocks.sh
 	@.venv-blocks/bin/python -m pytest -n 0 tests/experiments/blocks/live
 
-fuzz: $(READY) ## a million hostile packets and requests, built with ASan and UBSan (PACKETS, REQUESTS, PROGRAMS)
+mutate: $(READY) ## small changes of what keeps the promises: what share do tests notice? (MUTATIONS, SEED, MODULES, MINUTES)
+	@$(PYTHON) -m experiments.mutate
+
+fuzz: $(READY) ## a million hostile packets, requests and texts, with ASan and UBSan (PACKETS, REQUESTS, TEXTS, PROGRAMS)
 	@$(PYTHON) -m hostlib.native.fuzz
 	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
 

@@ -125,11 +125,15 @@ class Announce:
     """The list's version."""
     value: bytes
     """The list (`hostlib.members`)."""
+    sequence: int = 0
+    """A storage node repeats it in a HELLO, at once; 0: nothing is asked for."""
 
     def message(self) -> wire.Message:
         """What it is on the wire."""
         no_key = bytes(wire.KEY_BYTES)
-        return wire.Message(wire.OP_MEMBERS, no_key, 0, 0, epoch=self.epoch & 0xFF, value=self.value)
+        return wire.Message(
+            wire.OP_MEMBERS, no_key, 0, 0, sequence=self.sequence, epoch=self.epoch & 0xFF, value=self.value
+        )
 
 
 @dataclass(frozen=True, slots=True)

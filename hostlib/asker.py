@@ -52,3 +52,6 @@ class Asker(Protocol):
 
     def silent(self, home: str) -> None:
         """The home has been silent for too long; it may be another than this one's."""
+
+    def fallen(self, home: str) -> None:
+        """A new list of members says that the home is down; it may be another than this one's."""

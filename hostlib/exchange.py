@@ -22,7 +22,7 @@ from hostlib.client_options import ClientOptions, ClientStats
 from hostlib.errors import MalformedError, TransferError
 from hostlib.health import Health
 from hostlib.lane import Lane, LaneOptions, Request, RoundTrips
-from hostlib.members import Members, Refused, hello
+from hostlib.members import Members, Refused, State, hello
 from hostlib.node_window import NodeWindow
 from hostlib.timer import Timer
 from hostlib.transport import Transport
@@ -150,12 +150,14 @@ class Exchange:
             self._soon(self._pump)
 
     def say_hello(self) -> None:
-        """Ask the controller for the list of members: at the start, and when someone has another one."""
+        """Ask the controller for the list of members: at the start, and when someone has another one. What is
+        suspected of homes goes with it."""
         now_s = self.loop.time()
         controller = self.options.controller
         if controller is not None and now_s - self._hello_s >= HELLO_EVERY_S:
             self._hello_s = now_s
-            self._transport.send(controller, [wire.encode(hello(self.members, self.tenant))])
+            message = hello(self.members, self.tenant, suspects=self.health.suspects)
+            self._transport.send(controller, [wire.encode(message)])
 
     def send(self, address: str, datagrams: Sequence[bytes]) -> None:
         """Send at once what no lane counts."""
@@ -269,6 +271,8 @@ class Exchange:
 
     def _on_probe_time(self, late_s: float) -> None:
         self._ask_for_signs(self.health.probes(self.loop.time()))
+        if self.health.suspects:
+            self.say_hello()
         due_s = self.health.next_probe_s()
         if due_s is not None:
             self._signs.at_latest(due_s)
@@ -324,11 +328,20 @@ class Exchange:
         except MalformedError as error:
             self._count_malformed(error.reason)
             return
-        if self._refused.takes(members.epoch, self.members.epoch, now_s):
-            self.health.members = members
-            self.on_members()
-        elif members.epoch != self.members.epoch:
-            self.say_hello()
+        if not self._refused.takes(members.epoch, self.members.epoch, now_s):
+            if members.epoch != self.members.epoch:
+                self.say_hello()
+            return
+        fallen = [
+            one.address
+            for one in members.nodes
+            if one.state is State.DOWN and not self.members.is_down(one.address)
+        ]
+        self.health.members = members
+        for home in fallen:
+            for asker in list(self.askers):
+                asker.fallen(home)
+        self.on_members()
 
     def _count_malformed(self, reason: str) -> None:
         self.stats.malformed[reason] = self.stats.malformed.get(reason, 0) + 1

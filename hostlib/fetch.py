@@ -41,6 +41,12 @@ class Keeper(Protocol):
     def fail_over(self, fetch: Fetch) -> None:
         """The home asked is silent or busy."""
 
+    def go_on(self, fetch: Fetch) -> None:
+        """Leave the home asked for the next."""
+
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """Whom to ask for a block by now, and whether one that may hold it is left out."""
+
     def time_out(self, fetch: Fetch, why: str) -> None:
         """No home gave it in time."""
 
@@ -191,6 +197,17 @@ class Fetch:
         elif home in self.homes:
             self.homes.remove(home)
             self.silent_home = True
+
+    def fallen(self, home: str) -> None:
+        """A list says that the home is down, which may live and yet give nothing: if it is the one asked, go
+        on as who asks by that list, unless there is no other."""
+        if home != self.homes[0]:
+            return
+        homes, silent = self.fetches.homes_of(self.block)
+        if any(other != home for other in homes):
+            self.silent_home = self.silent_home or silent
+            self.homes = [home, *sorted(homes, key=home.__eq__)]
+            self.fetches.go_on(self)
 
     def times(self, now_s: float) -> FetchTimes:
         """Of a block that is complete now. One that came without being asked for was not waited for."""

@@ -100,6 +100,14 @@ class Fetches:
     def fail_over(self, fetch: Fetch) -> None:
         """The home asked is silent or busy: ask the next for what is missing, of the same write."""
         fetch.silent_home = True
+        self.go_on(fetch)
+
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """See Keeper."""
+        return self._exchange.health.homes_of(block)
+
+    def go_on(self, fetch: Fetch) -> None:
+        """Leave the home asked for the next."""
         fetch.homes.pop(0)
         if not fetch.homes:
             self._nowhere(fetch)

@@ -74,6 +74,10 @@ class Joining:
         self._listed_s = store.graveyard.stones.wall_s()
         """When a list came last."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._probe = 0
+        """The number of the last probe that came."""
+        self._beat_s = 0.0
+        """When HELLO is said next at the latest."""
         self._join_task: asyncio.Task[None] | None = None
         self._settle_task: asyncio.Task[None] | None = None
 
@@ -169,12 +173,28 @@ class Joining:
     async def _repair(self, place: Place, peers: list[str]) -> None:
         await self.catch_up.repair(place, peers)
 
+    def probed(self, sequence: int) -> None:
+        """The controller has sent a probe: say at once that it came."""
+        self._probe = sequence
+        if self._controller is not None:
+            self._say_hello(self._controller)
+
     async def _beat(self, controller: str) -> None:
+        """Whenever nothing was said for a while, be it that no probe came."""
+        loop = asyncio.get_running_loop()
         while True:
             self._store.graveyard.is_there()
-            message = hello(self.members, caught_up=self.caught_up)
-            self._transport.send(controller, [wire.encode(message)])
-            await asyncio.sleep(HEARTBEAT_S)
+            wait_s = self._beat_s - loop.time()
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+            else:
+                self._say_hello(controller)
+
+    def _say_hello(self, controller: str) -> None:
+        """And again after HEARTBEAT_S, if nothing makes the node say it before."""
+        self._beat_s = asyncio.get_running_loop().time() + HEARTBEAT_S
+        message = hello(self.members, caught_up=self.caught_up, probe=self._probe)
+        self._transport.send(controller, [wire.encode(message)])
 
     def _begin(self) -> None:
         """From the beginning, whatever was copied already: others may have been written to meanwhile."""

@@ -5,6 +5,9 @@ The value of a MEMBERS message, integers big-endian:
 
     epoch u32, replicas u8, count u8, then for each node: number u8, state u8, IPv4 address u32
 
+That of a node's HELLO is empty, or has 32 bytes, in which bit n (from the last one on) stands for the storage
+node with number n, which it suspects.
+
 A node in the list keeps its place in the order of each key's homes whatever its state, so one that dies or
 returns moves only its own share. Hosts without a controller make a list of their own (`Members.of`), which
 has epoch 0.
@@ -34,6 +37,8 @@ REFUSED_LISTS: Final = 3
 _ORDERS_KEPT = 65_536
 EPOCHS: Final = 1 << 32
 _NO_KEY: Final = bytes(wire.KEY_BYTES)
+_SUSPECTS_BYTES: Final = 32
+"""A bit for each number of a storage node."""
 
 
 class State(IntEnum):
@@ -115,6 +120,11 @@ class Members:
         """The node with this address."""
         return self._by_address.get(address)
 
+    def is_down(self, address: str) -> bool:
+        """Whether a node with this address is in the list, and down."""
+        member = self.at(address)
+        return member is not None and member.state is State.DOWN
+
     def is_another(self, epoch_byte: int) -> bool:
         """Whether a message's `epoch`, which is one modulo 256, is of another list than this. Who is far
         behind can't tell by it who has the later one; 0 is of a list that no controller made."""
@@ -178,10 +188,35 @@ def next_epoch(epoch: int) -> int:
     return epoch % (EPOCHS - 1) + 1
 
 
-def hello(members: Members, tenant: int = wire.TENANT_PUBLIC, caught_up: bool = True) -> wire.Message:
+def hello(
+    members: Members,
+    tenant: int = wire.TENANT_PUBLIC,
+    caught_up: bool = True,
+    probe: int = 0,
+    suspects: Iterable[str] = (),
+) -> wire.Message:
     """I am here. A storage node that is not `caught_up` still copies what it missed (the flag HELD says that
-    it did)."""
+    it did); `probe` is the number of the last MEMBERS that reached it. A node names the storage nodes that it
+    suspects to be dead, by address."""
     flags = wire.FLAG_HELD if caught_up else 0
     return wire.Message(
-        wire.OP_HELLO, _NO_KEY, 0, 0, flags, members.epoch, tenant=tenant, epoch=members.epoch & 0xFF
-    )
+        wire.OP_HELLO, _NO_KEY, 0, 0, flags, members.epoch, probe, tenant=tenant,
+        epoch=members.epoch & 0xFF, value=_suspected(members, suspects),
+    )  # fmt: skip
+
+
+def _suspected(members: Members, addresses: Iterable[str]) -> bytes:
+    bits = 0
+    for address in addresses:
+        member = members.at(address)
+        bits |= 1 << member.number if member is not None else 0
+    return bits.to_bytes(_SUSPECTS_BYTES, "big") if bits else b""
+
+
+def suspects_in(value: wire.Buffer) -> frozenset[int]:
+    """The numbers of the storage nodes that a node suspects, by the value of its HELLO; of a value that is
+    no such list, none."""
+    if len(value) != _SUSPECTS_BYTES:
+        return frozenset()
+    bits = int.from_bytes(value, "big")
+    return frozenset(number for number in range(1, 8 * _SUSPECTS_BYTES) if bits >> number & 1)

@@ -70,6 +70,9 @@ class Leg:
         if home == self.member.address and not self.held:
             self.offer.offers.silent(self)
 
+    def fallen(self, home: str) -> None:
+        """The list names another home in its place: `Offers` sees to that."""
+
 
 @dataclass(slots=True, eq=False)
 class Offer:

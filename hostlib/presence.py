@@ -84,6 +84,17 @@ class Question:
             self.homes.remove(home)
             self.silent_home = True
 
+    def fallen(self, home: str) -> None:
+        """A list says that the home is down: if it is the one asked, go on as who asks by that list, unless
+        there is no other."""
+        if home != self.homes[0]:
+            return
+        homes, silent = self.presence.homes_of(self.block)
+        if any(other != home for other in homes):
+            self.silent_home = self.silent_home or silent
+            self.homes = [home, *sorted(homes, key=home.__eq__)]
+            self.presence.next_home(self)
+
 
 class Presence:
     """Questions without an answer yet, by key."""
@@ -95,6 +106,10 @@ class Presence:
         """Of each STAT."""
         self._exchange = exchange
         exchange.handlers[wire.OP_FOUND] = self._on_found
+
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """Whom to ask about a block by now, and whether one that may hold it is left out."""
+        return self._exchange.health.homes_of(block)
 
     def ask(self, block: BlockRef) -> Question:
         """The question about a block, new or already asked; its future raises a TransferError if nobody

@@ -29,7 +29,7 @@ from hostlib import wire
 
 OPS = {value: name.removeprefix("OP_") for name, value in vars(wire).items() if name.startswith("OP_")}
 FLAGS = {value: name.removeprefix("FLAG_") for name, value in vars(wire).items() if name.startswith("FLAG_")}
-VALUE_OPS = (wire.OP_VALUE, wire.OP_PUT, wire.OP_KEYS, wire.OP_EXPECT, wire.OP_MEMBERS)
+VALUE_OPS = (wire.OP_VALUE, wire.OP_PUT, wire.OP_HELLO, wire.OP_KEYS, wire.OP_EXPECT, wire.OP_MEMBERS)
 _CHECKSUM_AT = 28
 _CHECKED_FROM = 32
 _VALUE_BYTES_AT = 38

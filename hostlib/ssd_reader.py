@@ -38,7 +38,7 @@ class SsdReader:
     def __init__(
         self, store: BlockStore, bytes_per_s: float, on_read: Callable[[Place, UnreadableError | None], None]
     ) -> None:
-        self._store, self._bytes_per_s, self._on_read = store, bytes_per_s, on_read
+        self._store, self.bytes_per_s, self._on_read = store, bytes_per_s, on_read
         self._asked: dict[Place, int] = {}
         """With their lengths."""
         self._queues: dict[int, _Queue] = {}
@@ -92,7 +92,7 @@ class SsdReader:
             self._reading.cancel()
 
     def _read_s(self, length: int) -> float:
-        return length / self._bytes_per_s if self._bytes_per_s else 0.0
+        return length / self.bytes_per_s if self.bytes_per_s else 0.0
 
     def _start(self) -> None:
         if self._timer is not None or self._reading is not None or self._closed:

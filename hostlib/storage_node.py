@@ -83,6 +83,10 @@ class StorageNode:
         link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
         return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s(tenant))))
 
+    def set_ssd_rate(self, bytes_per_s: float) -> None:
+        """From now on the modelled device reads at this rate, 0 for unlimited."""
+        self._reader.bytes_per_s = bytes_per_s
+
     def learn(self, keys: Sequence[bytes]) -> None:
         """Take what is there from the start, chain by chain, for what follows in a chain."""
         self._successors.learn(keys)
@@ -408,6 +412,8 @@ class StorageNode:
             self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
             return
         self.joining.follow(members)
+        if message.sequence:
+            self.joining.probed(message.sequence)
 
     def _reply(
         self, message: wire.Message, op: int, flags: int, write: int, fragments: int, backlog_ms: int

@@ -25,7 +25,7 @@ p4/include/protocol.p4 and p4/include/headers.p4 (a test compares them name by n
     +                        tag (16 bytes)                         +
  72 |                                                               |
     +-------+-------+-------+-------+-------+-------+-------+-------+
- 80 | VALUE, PUT, KEYS, EXPECT, MEMBERS: 512 bytes, zeros at the end|
+ 80 | VALUE, PUT, HELLO, KEYS, EXPECT, MEMBERS: 512 bytes, with zeros|
     +---------------------------------------------------------------+
 
 The checksum, a CRC-32 that needs no secret, covers bytes 32 to the end: where the value belongs, its tag and
@@ -139,7 +139,7 @@ _WRITE = struct.Struct(">HHQ")
 """Of a header: fragments, value_bytes and content."""
 _WRITTEN = struct.Struct(">2x H 32x HHQ")
 """Of a message: flags, and the same."""
-_VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_KEYS, OP_EXPECT, OP_MEMBERS))
+_VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_HELLO, OP_KEYS, OP_EXPECT, OP_MEMBERS))
 _OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
 _NO_TAG: Final = bytes(TAG_BYTES)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 from v1model.backend import building
 from v1model.backend.extern_source import ExternSource
-from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.frontend.preprocess import preprocess
 from v1model.options import SwitchOptions, UsageError, parse_switch_options
 from v1model.p4info import p4info
-from v1model.p4runtime.address import ServerError
+from v1model.p4runtime.address import ServerError, is_local
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.precedence import step_back
 from v1model.protos.p4.v1 import p4runtime_pb2
+from v1model.sandbox import Source, sandboxed_compile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO if options.log_packets else logging.WARNING, handlers=[handler])
     for option in options.without_effect:
         logging.warning("%s makes no difference to the embedded switch", option)
+    if not is_local(options.address) and (options.tls is None or options.tls.client_ca is None):
+        logging.warning(
+            "whoever reaches %s may do everything to this switch: clients need no certificate "
+            "(--grpc-server-ssl with --grpc-server-with-client-auth, or an address of loopback)",
+            options.address,
+        )
     try:
         _run(options)
     except (ServerError, CompileError, DataPlaneError, OSError) as error:
@@ -68,11 +74,17 @@ def _run(options: SwitchOptions) -> None:
     """Serves until a signal ends it."""
     # gRPC reads this when it is imported. What it has to say of an address, ServerError says better.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from v1model.p4runtime.server import P4RuntimeServer
+    from v1model.p4runtime.server import P4RuntimeServer, allow_connections
 
+    allow_connections()
     stopped = threading.Event()
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        building.end_compilers()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, stop)
     gc.set_threshold(*GC_THRESHOLDS)
     step_back()
     externs = ExternSource.read(options.externs) if options.externs else None
@@ -87,21 +99,25 @@ def _run(options: SwitchOptions) -> None:
         server.start()
         print(f"listening on {server.address}", flush=True)
         stopped.wait()
+    except (CompileError, DataPlaneError):
+        if not stopped.is_set():  # else it is the compiler that was ended
+            raise
     finally:
         ended = server.stop()
         engine.close()
     if not ended:
-        building.end_compilers()
-        os._exit(OK)  # nobody waits any more for the program that is being compiled
+        os._exit(OK)  # nobody waits any more for requests that are under way
 
 
 def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime_pb2.ForwardingPipelineConfig:
     """The pipeline of a P4 program, or of the device config that was made from one."""
-    if program.suffix == ".p4":
+    is_source = program.suffix == ".p4"
+    if is_source:
         config = DeviceConfig(str(program), preprocess(program))
     else:
         config = DeviceConfig.decode(program.read_bytes())
-    info = p4info(compile_text(config.source, config.name, externs, quick=True).program)
+    source = Source(config.source, config.name, externs, open_files=is_source)
+    info = p4info(sandboxed_compile(source).program)
     return p4runtime_pb2.ForwardingPipelineConfig(p4info=info, p4_device_config=config.encode())
 
 

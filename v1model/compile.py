@@ -39,7 +39,9 @@ def compile_p4(
 
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
     source = ExternSource.read(Path(externs)) if externs else None
-    return compile_text(text, str(path), source, sanitize=sanitize, tracing=tracing, quick=quick)
+    return compile_text(
+        text, str(path), source, sanitize=sanitize, tracing=tracing, quick=quick, open_files=True
+    )
 
 
 def compile_text(
@@ -50,25 +52,39 @@ def compile_text(
     sanitize: bool = False,
     tracing: Tracing = Tracing.OFF,
     quick: bool = False,
+    open_files: bool = False,
 ) -> CompiledProgram:
-    """The same for a text that `preprocess` has made from the file `name`."""
-    given = externs.text() if externs else ""
-    entry = building.cache_directory() / building.key_of("source", text, name, given, str(sanitize), tracing)
+    """The same for a text that `preprocess` has made from the file `name`. `open_files`: places in errors may
+    be looked up in the files that it names, because it was made here."""
+    entry = _entry(text, name, externs, sanitize=sanitize, tracing=tracing)
     compiled = _cached(entry)
     if compiled is None:
         quick = quick and externs is None and not sanitize
         runtime = RuntimeBuild(sanitize=sanitize, quick=quick)
-        program = _lower(text, name, has_custom_externs=externs is not None)
+        program = _lower(text, name, has_custom_externs=externs is not None, open_files=open_files)
         compiled = build(program, externs, sanitize=sanitize, tracing=tracing, quick=quick, runtime=runtime)
         building.publish(entry, {PICKLE: pickle.dumps(compiled, protocol=pickle.HIGHEST_PROTOCOL)})
     return compiled if quick else finish(compiled)
 
 
-def _lower(text: str, name: str, *, has_custom_externs: bool) -> Program:
+def find_compiled(
+    text: str, name: str, externs: ExternSource | None = None, *, tracing: Tracing = Tracing.OFF
+) -> CompiledProgram | None:
+    """What `compile_text` has made of the text before, if the cache still has it; perhaps a quick build."""
+    return _cached(_entry(text, name, externs, sanitize=False, tracing=tracing))
+
+
+def _entry(text: str, name: str, externs: ExternSource | None, *, sanitize: bool, tracing: Tracing) -> Path:
+    given = externs.text() if externs else ""
+    key = building.key_of("source", text, name, given, str(sanitize), tracing)
+    return building.cache_directory() / key
+
+
+def _lower(text: str, name: str, *, has_custom_externs: bool, open_files: bool) -> Program:
     from v1model.frontend import load_text  # a hit in the cache does not need them
     from v1model.midend import lower
 
-    return lower(load_text(text, name), name, has_custom_externs=has_custom_externs)
+    return lower(load_text(text, name, open_files=open_files), name, has_custom_externs=has_custom_externs)
 
 
 def _cached(entry: Path) -> CompiledProgram | None:

@@ -6,9 +6,9 @@ import logging
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from v1model.backend import finish
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
+from v1model.sandbox import sandboxed_finish
 
 if TYPE_CHECKING:
     from v1model.switch import Switch
@@ -33,7 +33,7 @@ def _finish(switch: Switch) -> None:
         with _turn:
             if switch.is_closed:
                 return
-            compiled = finish(switch.compiled)
+            compiled = sandboxed_finish(switch.compiled)
         switch.go_over(compiled)
     except DataPlaneError:
         logger.info("the switch was closed before its full build was there")

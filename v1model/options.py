@@ -16,7 +16,8 @@ from v1model.p4runtime.address import TlsFiles
 from v1model.trace.events import TraceFilter
 from v1model.trace.recorder import Recording
 
-DEFAULT_ADDRESS = "0.0.0.0:9559"
+# simple_switch_grpc listens on 0.0.0.0:9559. Who reaches P4Runtime may do everything to the switch.
+DEFAULT_ADDRESS = "127.0.0.1:9559"
 MAX_PORT = 510  # ports are bit<9>, and 511 is where dropped packets go
 DROP_PORT = 511
 MAX_TCP_PORT = 65535
@@ -31,7 +32,8 @@ command line of simple_switch_grpc.
 
 TARGET_DESCRIPTION = f"""\
 options behind `--`:
-  --grpc-server-addr ADDR       address of the P4Runtime server (default {DEFAULT_ADDRESS})
+  --grpc-server-addr ADDR       HOST:PORT or unix:PATH of the P4Runtime server (default {DEFAULT_ADDRESS});
+                                whoever reaches it may do everything to the switch
   --cpu-port N                  port of packet-in and packet-out (default: none)
   --grpc-server-ssl             TLS, with --grpc-server-cert FILE and --grpc-server-key FILE
   --grpc-server-cacert FILE --grpc-server-with-client-auth

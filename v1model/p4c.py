@@ -71,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(text, end="")
             return OK
         externs = ExternSource.read(options.externs) if options.externs else None
-        compiled = compile_text(text, str(options.program), externs, quick=not options.full)
+        name = str(options.program)
+        compiled = compile_text(text, name, externs, quick=not options.full, open_files=True)
         info = p4info(compiled.program)
         for path in options.p4runtime_files:
             _write(path, _encoded(info, path))

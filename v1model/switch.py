@@ -152,6 +152,12 @@ class Switch:
             self._events.collect()
             return _outputs(self.handle.read("take_outputs"))
 
+    def set_clock(self, now_us: int | None) -> None:
+        """Stop the switch's clock at `now_us`, in microseconds since its start, until the next call; None:
+        it is the machine's again. Meters, idle timeouts and packets without a time of their own go by it."""
+        with self._lock:
+            self.handle.call("set_clock", NOW if now_us is None else now_us)
+
     def packet_out(self, data: bytes) -> None:
         if not 0 <= self.cpu_port < PORTS:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no CPU port (--cpu-port)")
@@ -279,8 +285,17 @@ class Switch:
             return self._tables.find(entry)
 
     def entries(self, table: str) -> Iterator[TableEntry]:
+        """The entries that the table has now, each as it is when its turn comes, without those deleted."""
         with self._lock:
-            return self._tables.entries(table)
+            handles = self._tables.handles(table)
+        return self._one_by_one(table, handles)
+
+    def _one_by_one(self, table: str, handles: Iterable[int]) -> Iterator[TableEntry]:
+        for handle in handles:
+            with self._lock:
+                entry = self._tables.entry(table, handle)
+            if entry is not None:
+                yield entry
 
     def set_default(self, table: str, action: ActionCall | None) -> None:
         with self._lock:
@@ -299,8 +314,10 @@ class Switch:
             return self._tables.direct_counter(entry)
 
     def direct_counters(self, table: str) -> Iterator[tuple[TableEntry, CounterValue]]:
+        """The counts of this moment; but for entries that are deleted before their turn comes."""
         with self._lock:
-            return self._tables.direct_counters(table)
+            counts = self._tables.direct_counters(table)
+        return ((entry, value) for handle, value in counts for entry in self._one_by_one(table, [handle]))
 
     def set_direct_counter(self, entry: TableEntry, value: CounterValue) -> None:
         with self._lock:
@@ -328,9 +345,9 @@ class Switch:
         with self._lock:
             return self._arrays.counter(name, index)
 
-    def counters(self, name: str) -> Sequence[CounterValue]:
+    def counters(self, name: str, first: int = 0, count: int | None = None) -> Sequence[CounterValue]:
         with self._lock:
-            return self._arrays.counters(name)
+            return self._arrays.counters(name, first, count)
 
     def set_counter(self, name: str, index: int, value: CounterValue) -> None:
         with self._lock:

@@ -15,15 +15,15 @@ local OPS = {
   [16] = "INVALIDATE", [17] = "RECLAIM",
   [18] = "FILL", [19] = "PUSH", [20] = "MEMBERS",
 }
-local CARRIES_VALUE = { [2] = true, [4] = true, [11] = true, [12] = true, [20] = true }
+local CARRIES_VALUE = { [2] = true, [4] = true, [9] = true, [11] = true, [12] = true, [20] = true }
 -- Who asks without knowing how long the block is sends fragments 0; so does who answers that nothing is there.
 local MAY_LACK_LENGTH = {
   [1] = true, [3] = true, [6] = true, [7] = true, [9] = true, [10] = true, [11] = true, [12] = true,
   [20] = true,
 }
 local REASONS = {
-  [1] = "FULL", [2] = "QUOTA", [3] = "LENGTH", [4] = "CONTENT", [5] = "UNREADABLE", [6] = "BUSY",
-  [7] = "NOT_HOME", [8] = "DELETED", [9] = "PROOF",
+  [1] = "FULL", [2] = "QUOTA", [3] = "LENGTH", [4] = "CONTENT", [5] = "UNREADABLE", [6] = "BUSY", [7] = "NOT_HOME",
+  [8] = "DELETED", [9] = "PROOF",
 }
 local STATES = { [0] = "up", [1] = "joining", [2] = "down" }
 local FLAGS = {  -- in the order of their bits

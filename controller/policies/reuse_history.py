@@ -156,6 +156,7 @@ class History:
             self._model.left(block.kind, bucket_of(self.tick - block.tick))
             self._untrack(block)
             del blocks[key]
+            block.parent = None  # else those before it would be remembered for as long as others name it
 
     def _untrack(self, block: Block) -> None:
         tracked = self._tracked.get(block.tick)

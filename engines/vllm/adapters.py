@@ -66,7 +66,7 @@ class LoadedAdapters:
             loaded = _loaded.get(number)
         if loaded == name:
             return True
-        if (number, name) not in self._told and len(self._told) < MAX_ADAPTERS:
+        if loaded is not None and (number, name) not in self._told and len(self._told) < MAX_ADAPTERS:
             self._told.add((number, name))
             _log.warning(
                 "KV of adapter number %d is not shared: its files have changed since vLLM loaded it. "

@@ -43,14 +43,14 @@ def _write(job: dict[str, Any]) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
-    from engines.transformers.cache import kv_space
+    from engines.transformers.cache import block_bytes
     from hostlib.kv_file import write_header
 
     try:
         model = AutoModelForCausalLM.from_pretrained(job["model"], local_files_only=True).eval()
     except (OSError, ValueError, KeyError) as error:
         raise UnusableError(f"{job['model']} is no folder of a model: {str(error).splitlines()[0]}") from None
-    token_bytes = kv_space(model, "kv", "kv", 1).block_bytes
+    token_bytes = block_bytes(model, 1)
     tokens = job["block_bytes"] // token_bytes
     if not tokens:
         raise UnusableError(

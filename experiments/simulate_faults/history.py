@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ANSWER_S: Final = 0.5
 """So long after a block was acknowledged, an answer of before that may be on its way: a claim of the switch
 lasts for 0.2 s, a slow storage node is up to 0.25 s further away."""
+WRONG, LOST, UNREADABLE, LATE, CRASHED = KINDS = ("wrong", "lost", "unreadable", "late", "crashed")
+"""What can be broken: a read gives what nobody wrote; an acknowledged block is not where it was said to be,
+or is said not to exist; it can't be read in the end; something takes too long; an exception is uncaught."""
 MAX_VIOLATIONS: Final = 20
 """That are kept; one is enough to fail."""
 
@@ -54,9 +57,10 @@ class History:
         self._written: dict[Place, dict[bytes, int]] = defaultdict(dict)
         """All contents that were ever offered, and by which operation."""
 
-    def violation(self, text: str) -> None:
-        """Something was promised and not kept."""
+    def violation(self, kind: str, text: str) -> None:
+        """Something was promised and not kept; `kind` is one of KINDS."""
         self.outcomes["violations"] += 1
+        self.outcomes[kind] += 1
         if len(self.violations) < MAX_VIOLATIONS:
             self.violations.append(text)
 
@@ -89,8 +93,9 @@ class History:
         held = sum(self._is_whole(place, disk.synced(place.name())) for disk in disks)
         if held < operation.replicas:
             self.violation(
+                LOST,
                 f"{now_s:.4f} s: operation {operation.number} was acknowledged as on {operation.replicas} "
-                f"disks, and is on {held}"
+                f"disks, and is on {held}",
             )
 
     def delete_begins(self, place: Place, now_s: float) -> Deletion:
@@ -115,9 +120,9 @@ class History:
         """A block was read, which was asked for at `asked_s`."""
         self.outcomes["read"] += 1
         if self.is_deleted(place, content, asked_s):
-            self.violation(f"{now_s:.4f} s: operation {operation.number} read what was deleted before")
+            self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what was deleted")
         if not self.is_one_write(place, content):
-            self.violation(f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")
+            self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")
 
     def not_read(
         self, operation: Operation, durable_since_s: float | None, began_s: float, now_s: float
@@ -129,8 +134,9 @@ class History:
             return
         if not operation.chain:
             self.violation(
+                LOST,
                 f"{now_s:.4f} s: operation {operation.number} was told that there is no such block, which "
-                f"was acknowledged {began_s - durable_since_s:.4f} s before it began"
+                f"was acknowledged {began_s - durable_since_s:.4f} s before it began",
             )
         self.outcomes["not_found_though_durable"] += 1
         self.outcomes["not_found_by_an_answer_on_its_way"] += began_s - durable_since_s < ANSWER_S
@@ -145,7 +151,7 @@ class History:
             held = sum(self._is_whole(place, disk.synced(place.name())) for disk in disks)
             if held < replicas:
                 self.violation(
-                    f"block {place.key.hex()} was acknowledged on {replicas} disks, and is on {held}"
+                    LOST, f"block {place.key.hex()} was acknowledged on {replicas} disks, and is on {held}"
                 )
 
     def _is_whole(self, place: Place, record: bytes | None) -> bool:

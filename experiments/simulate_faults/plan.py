@@ -33,9 +33,11 @@ READS_BEHIND: Final = 4
 
 NETWORK_FAULTS: Final = ("lose", "reorder", "duplicate", "flip")
 STORE_FAULTS: Final = ("kill_store", "slow_store", "full_disk", "failing_disk")
+GRAY_FAULTS: Final = ("deaf", "mute", "black_hole", "lossy_port", "slow_disk")
+"""Of which only a part fails: one way of a link, its long frames, some of them, a disk's speed."""
 OTHER_FAULTS: Final = (
-    "cut", "restart_switch", "restart_controller", "second_controller", "kill_node", "stop_clock",
-    "step_wall_clock", "flip_slots",
+    *GRAY_FAULTS, "cut", "restart_switch", "restart_controller", "second_controller", "kill_node",
+    "stop_clock", "step_wall_clock", "flip_slots",
 )  # fmt: skip
 
 
@@ -64,7 +66,7 @@ class Fault:
     at_s: float
     kind: str
     targets: tuple[int, ...] = ()
-    """Stores by number from 0; of a cut, hosts: stores, then nodes."""
+    """Stores by number from 0; of links, hosts: stores, then nodes."""
     for_s: float = 0.0
     amount: float = 0.0
     """A share of packets, or seconds; by kind."""
@@ -140,6 +142,9 @@ def _fault(rng: random.Random, at_s: float, kind: str) -> Fault:
     if kind == "cut":
         hosts = rng.sample(range(STORES + NODES), rng.randint(1, 3))
         return Fault(at_s, kind, tuple(hosts), for_s)
+    if kind in GRAY_FAULTS:
+        host = rng.randrange(STORES if kind == "slow_disk" else STORES + NODES)
+        return Fault(at_s, kind, (host,), rng.choice((2.0, 8.0)) * rng.uniform(0.5, 1.5))
     if kind == "slow_store":
         return Fault(at_s, kind, (rng.randrange(STORES),), for_s, rng.choice((0.005, 0.05, 0.25)))
     if kind in ("stop_clock", "step_wall_clock"):

@@ -86,6 +86,7 @@ parser weir_parser(
         verify(headers.kv.fragment < headers.kv.fragments
             || headers.kv.fragment == 0 && headers.kv.fragments == 0, error.BadKvFragment);
         transition select(headers.kv.op) {
+            OP_HELLO: parse_value;
             OP_KEYS: parse_value;
             OP_EXPECT: parse_value;
             OP_MEMBERS: parse_value;

@@ -175,6 +175,25 @@ def test_who_was_heard_after_a_hold_up_is_missed_no_later_for_it() -> None:
     assert world.state(ONE) is State.DOWN
 
 
+def test_a_controller_that_is_always_late_misses_those_that_are_gone_all_the_same() -> None:
+    world = World()
+    world.beat()
+    del world.beating[ONE]
+    for _ in range(10):
+        world.now_s += 2 * HEARTBEAT_S + 0.05
+        world.beat()
+    assert (world.state(ONE), world.state(TWO)) == (State.DOWN, State.UP)
+
+
+def test_a_controller_that_is_always_late_and_hears_nobody_blames_nobody() -> None:
+    world = World()
+    world.beat()
+    for _ in range(10):
+        world.now_s += 2 * HEARTBEAT_S + 0.05
+        world.membership.look(world.now_s)
+    assert {world.state(store) for store in STORES} == {State.UP}
+
+
 def test_silence_behind_a_switch_that_is_not_heard_says_nothing() -> None:
     world = World()
     world.beat()

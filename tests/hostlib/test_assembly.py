@@ -57,6 +57,20 @@ def test_the_oldest_gives_way_by_number_and_by_bytes() -> None:
     assert (len(small), small.given_up) == (1, 1)
 
 
+def test_what_a_tenant_completed_is_not_held_against_it() -> None:
+    assembly = Assembly(4)
+    for number in range(50):
+        (only,) = fragments(wire.OP_PUT, bytes([number]) * wire.KEY_BYTES, b"one", 1)
+        assert assembly.add(only) is not None
+    assembly.add(messages(100)[0])
+    others = [messages(number)[0]._replace(tenant=3) for number in range(101, 105)]
+    for part in others:
+        assembly.add(part)
+    assert assembly.given_up == 1
+    assert [assembly.add(part) for part in messages(100)[1:]][-1] is not None
+    assert assembly.add(others[0]) is None
+
+
 def test_a_tenant_that_floods_gives_way_to_itself() -> None:
     assembly = Assembly(4)
     quiet = [part._replace(tenant=99) for part in messages(0)]

@@ -71,6 +71,34 @@ def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught_up(lo
     run_virtual(main())
 
 
+def test_what_is_written_to_a_peer_that_has_listed_already_is_copied_before_one_counts_as_caught_up() -> None:
+    """Who writes does not know yet that the storage node is back."""
+
+    async def main() -> None:
+        world = World(replicas=1)
+        gone, listed, _ = (node.address for node in world.members.nodes)
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        for n in range(4 * BLOCKS):
+            await world.client.put(ref(n), content(n), durable=True)
+        node = world.restart(gone)
+        node.start()
+        passes = node.joining.catch_up.stats
+        while passes.passes < 1:
+            await asyncio.sleep(0.0001)
+        orders = {n: [one.address for one in world.members.order(key(n))] for n in range(1000, 1050)}
+        own = [n for n, order in orders.items() if order[:2] == [gone, listed]]
+        await world.client.put(ref(own[0]), content(own[0]), durable=True)
+        assert passes.passes == 1
+        assert world.holders(own[0]) == [listed]
+        async with asyncio.timeout(60):
+            while not node.joining.caught_up:
+                await asyncio.sleep(0.001)
+        assert gone in world.holders(own[0])
+
+    run_virtual(main())
+
+
 def test_peers_who_still_think_that_it_is_down_tell_it_all_the_same() -> None:
     async def main() -> None:
         world = World(replicas=2)

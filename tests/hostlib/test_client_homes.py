@@ -347,3 +347,59 @@ def test_a_home_that_lives_and_does_not_answer_is_left_for_the_replica() -> None
         assert world.client.stats.failovers == 1
 
     run_virtual(main())
+
+
+def announce(world: World, epoch: int, states: dict[str, State]) -> None:
+    """A controller's list reaches the client; who is not named is up."""
+    nodes = tuple(
+        replace(node, state=states.get(node.address, State.UP)) for node in world.client.members.nodes
+    )
+    value = Members(epoch, world.client.members.replicas, nodes).encode()
+    message = wire.Message(wire.OP_MEMBERS, bytes(16), 0, 0, value=value, epoch=epoch)
+    world.network.deliver("10.255.255.254", NODE, wire.encode(message))
+
+
+async def had(world: World, asks: bool) -> bool:
+    """Whether the first block can be had, by asking for it or by reading it."""
+    if asks:
+        return await world.client.exists(refs(1)) == 1
+    return (await world.client.get(refs(1)[0])).content == block_content(keys(1)[0], BLOCK_BYTES)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_home_that_falls_from_the_list_while_it_is_asked_is_left_at_once(asks: bool) -> None:
+    """Nothing comes of what it is asked, and it is not suspected yet."""
+
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        first = world.homes(keys(1)[0])[0]
+        world.network.dead.add(first)
+        read = asyncio.create_task(had(world, asks))
+        await asyncio.sleep(0.1)
+        assert not read.done()
+        announce(world, 7, {first: State.DOWN})
+        assert await asyncio.wait_for(read, 0.1)
+        assert not world.client.suspects
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_what_only_a_home_holds_that_falls_from_the_list_is_not_said_to_be_missing(asks: bool) -> None:
+    """The other one was away when the block was put, and does not have it yet."""
+
+    async def main() -> None:
+        world = World(replicas=1)
+        key = keys(1)[0]
+        away, holder = (node.address for node in world.members.order(key))
+        block = sealed_block(SEAL, key, 6, block_content(key, BLOCK_BYTES))
+        world.stores[holder].put(Place(TENANT, key), block, durable=False)
+        announce(world, 7, {away: State.JOINING})
+        world.network.dead.add(holder)
+        read = asyncio.create_task(had(world, asks))
+        await asyncio.sleep(0.1)
+        announce(world, 8, {away: State.JOINING, holder: State.DOWN})
+        world.network.dead.discard(holder)
+        assert await read
+
+    run_virtual(main())

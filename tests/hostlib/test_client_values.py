@@ -116,6 +116,20 @@ def test_another_stores_honest_not_found_changes_nothing() -> None:
     run_virtual(main())
 
 
+def test_what_another_store_than_the_one_asked_says_of_a_block_changes_nothing() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        key = keys(1)[0]
+        other = world.homes(key)[1]
+        asked = asyncio.create_task(world.client.exists(refs(1)))
+        await asyncio.sleep(0)
+        lie = wire.Message(wire.OP_FOUND, key, 0, FRAGMENTS, tenant=TENANT, content=9)
+        world.network.deliver(other, NODE, wire.encode(lie))
+        assert await asked == 0
+
+    run_virtual(main())
+
+
 def test_garbage_of_another_store_than_the_one_asked_changes_nothing() -> None:
     async def main() -> None:
         world = World(held=1, replicas=2)
@@ -305,5 +319,27 @@ def test_the_client_survives_loss_reordering_duplication_and_damage(
         sent = len(world.network.log)
         await asyncio.sleep(60)
         assert len(world.network.log) == sent
+
+    run_virtual(main())
+
+
+def test_past_a_pool_that_was_wrong_the_same_home_is_asked_and_what_else_comes_is_late() -> None:
+    """The replica is asked nothing, and copies of what the pool sent are not taken for the home's answer."""
+
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        key = keys(1)[0]
+        home, replica = world.homes(key)
+        task = asyncio.create_task(world.client.get(refs(1)[0]))
+        await asyncio.sleep(0)
+        older = [value_of(key, fragment, wire.FLAG_FROM_POOL, 98, A) for fragment in range(FRAGMENTS)]
+        world.network.deliver(home, NODE, wire.encode(older[0]._replace(tag=bytes(16))))
+        for value in older:  # right by themselves, of a write that no home has
+            world.network.deliver(home, NODE, wire.encode(value))
+        assert (await task).content == block_content(key, BLOCK_BYTES)
+        assert (world.client.stats.corrupt, world.client.stats.from_pool) == (1, 0)
+        again = [message for message in world.sent_by_client(wire.OP_GET) if message.flags & wire.FLAG_BYPASS]
+        assert again[0].flags & wire.FLAG_REPAIR
+        assert replica not in {to for source, to, _ in world.network.log if source == NODE}
 
     run_virtual(main())

@@ -106,6 +106,14 @@ def test_who_is_up_again_by_a_new_list_is_no_suspect_any_more() -> None:
     assert health.suspects == [order[1]]
 
 
+def test_who_is_only_joining_by_a_new_list_is_suspected_on() -> None:
+    members, order = with_states(1, n0=State.DOWN)
+    health = Health(members, OPTIONS)
+    suspect(health, order[0])
+    health.members = with_states(1, n0=State.JOINING)[0]
+    assert health.suspects == [order[0]]
+
+
 def test_who_is_not_in_a_new_list_is_forgotten_and_strangers_are_never_remembered() -> None:
     members, order = with_states(1)
     health = Health(members, OPTIONS)

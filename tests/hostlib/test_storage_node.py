@@ -85,6 +85,24 @@ def test_a_put_that_is_repeated_while_its_block_is_synced_waits_once(monkeypatch
     run_virtual(main())
 
 
+def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_it_made_it() -> None:
+    async def main() -> None:
+        world = World(homes=1)
+        ((home, node),) = world.nodes.items()
+        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+        while not node._unsafe:
+            await asyncio.sleep(0.0005)
+        last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
+        other = "10.0.0.77"
+        for _ in range(2):
+            node._on_datagrams(other, [last])
+        await writing
+        (ack,) = [message for to, message in world.sent(home, wire.OP_PUT_ACK) if to == other]
+        assert ack.flags & (wire.FLAG_HELD | wire.FLAG_CREATED) == wire.FLAG_HELD
+
+    run_virtual(main())
+
+
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
     """Whoever puts it again, and whatever is sent again meanwhile, did not."""

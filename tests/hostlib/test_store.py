@@ -112,6 +112,12 @@ def test_a_tenant_holds_no_more_than_its_share_and_others_are_not_touched() -> N
     assert store.put_fragment(puts(60)[0]) == (Kept.REFUSED, 0, wire.REFUSED_QUOTA)
 
 
+def test_what_is_there_from_the_start_is_of_a_tenants_share() -> None:
+    store = make_store(dram=100, options=StoreOptions(tenant_bytes=5 * BLOCK_BYTES))
+    store.preload([place(key(number)) for number in range(5)], BLOCK_BYTES)
+    assert store.put_fragment(puts(60)[0]) == (Kept.REFUSED, 0, wire.REFUSED_QUOTA)
+
+
 def test_what_leaves_gives_a_tenant_its_share_back() -> None:
     store = make_store(dram=2, options=StoreOptions(tenant_bytes=3 * 3 * 512))
     assert all(put(store, number)[-1] is Kept.HELD for number in range(20))

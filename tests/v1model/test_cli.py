@@ -108,6 +108,15 @@ def test_sigterm_ends_it_cleanly_and_at_once() -> None:
         assert process.communicate() == ("", "")
 
 
+def test_an_address_that_others_reach_is_said_once() -> None:
+    with running_switch("--no-p4", "--", "--grpc-server-addr", "0.0.0.0:0") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+        _, said = process.communicate()
+    assert said.startswith("weir-switch: whoever reaches 0.0.0.0:0 may do everything to this switch")
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("form", ["source", "config"])
 def test_a_program_on_the_command_line_is_the_pipeline(artifacts: tuple[Path, Path], form: str) -> None:
     from tests.v1model.p4runtime.controller import Controller

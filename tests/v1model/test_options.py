@@ -31,9 +31,9 @@ def test_what_to_write_down() -> None:
     assert parse_switch_options(["--no-p4"]).recording.tracing() is Tracing.OFF
 
 
-def test_defaults_are_those_of_bmv2() -> None:
+def test_defaults_are_those_of_bmv2_but_for_the_address() -> None:
     options = parse_switch_options(["--no-p4"])
-    assert (options.address, options.device_id, options.cpu_port) == ("0.0.0.0:9559", 0, None)
+    assert (options.address, options.device_id, options.cpu_port) == ("127.0.0.1:9559", 0, None)
     assert (options.program, options.tls) == (None, None)
 
 

@@ -17,12 +17,12 @@ import tempfile
 import time
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from v1model.backend.runtime_build import RuntimeBuild
 
@@ -111,33 +111,64 @@ def discard(entry: Path) -> None:
     shutil.rmtree(entry, ignore_errors=True)
 
 
-_compilers: set[subprocess.Popen[str]] = set()  # that are running
+class _Compilers:
+    """The compilers that this process runs, each the leader of a group of its own: a compiler has processes,
+    too. With `in_own_group` false they stay in this process's group, for whoever started that to end."""
+
+    def __init__(self) -> None:
+        self.running: set[subprocess.Popen[Any]] = set()
+        self.in_own_group = True
+        self.ended = False
+
+
+_compilers = _Compilers()
+
+
+def stay_in_group() -> None:
+    """Compilers that this process starts stay in its process group."""
+    _compilers.in_own_group = False
+
+
+@contextlib.contextmanager
+def running(process: subprocess.Popen[Any]) -> Iterator[None]:
+    """`end_compilers` ends this process, the leader of its group, too."""
+    _compilers.running.add(process)
+    try:
+        if _compilers.ended:
+            end_compilers()
+        yield
+    finally:
+        _compilers.running.discard(process)
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[str]:
     nothing = subprocess.DEVNULL
-    # A group of its own: the compiler has processes, too.
+    group = 0 if _compilers.in_own_group else None
     process = subprocess.Popen(
-        command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, text=True, process_group=0
+        command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, text=True, process_group=group
     )
-    _compilers.add(process)
+    _compilers.running.add(process)
     return process
 
 
 def check(process: subprocess.Popen[str], what: str) -> None:
     """Waits for a C compiler; CompileError with its words if it failed."""
     _, errors = process.communicate()
-    _compilers.discard(process)
+    _compilers.running.discard(process)
     if process.returncode:
         raise CompileError(f"the C compiler failed on {what}:\n{errors.strip()[:4000]}")
 
 
 @atexit.register
 def end_compilers() -> None:
-    """Ends what this process has compiled for nothing when it ends."""
-    for process in tuple(_compilers):
+    """Ends what this process has compiled, and would still begin to compile, for nothing when it ends."""
+    _compilers.ended = True
+    for process in tuple(_compilers.running):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+            if _compilers.in_own_group:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
 
 
 def mark_used(entry: Path) -> None:

@@ -29,6 +29,7 @@ class Function:
         self._names = Namer()
         self._used_labels: set[str] = set()
         self._depth = 1
+        self._iterations = ""
 
     # --- lines ---------------------------------------------------------------------------------
 
@@ -72,6 +73,13 @@ class Function:
         name = self._names.unique("t")
         self._declarations.append(f"uint8_t {name}[{wire_bytes(width)}];")
         return name
+
+    def iterations(self) -> str:
+        """The variable that counts the iterations of the function's loops."""
+        if not self._iterations:
+            self._iterations = self._names.unique("iterations")
+            self._declarations.append(f"uint32_t {self._iterations} = 0;")
+        return self._iterations
 
     def name(self, wanted: str) -> str:
         """A C name that nothing else in this function has."""

@@ -15,6 +15,7 @@ from v1model.backend.layout import (
     value_width,
     wire_bytes,
 )
+from v1model.backend.names import string
 from v1model.backend.tracing import TraceSite, Tracing
 from v1model.backend.unit import LogMessage, Unit
 from v1model.errors import located
@@ -90,10 +91,6 @@ def _emitted_bytes(statements: Sequence[ir.Stmt]) -> int:
     return total
 
 
-def _name(name: str) -> str:
-    return '"' + name.replace("\\", "").replace('"', "") + '"'
-
-
 def _array(kind: str, name: str, values: Sequence[str]) -> Iterator[str]:
     if values:
         yield f"static const struct {kind} {name}[] = {{"
@@ -104,11 +101,13 @@ def _array(kind: str, name: str, values: Sequence[str]) -> Iterator[str]:
 def _description(unit: Unit) -> Iterator[str]:
     program = unit.program
     yield from tables.describe(unit)
-    registers = [f"{_name(r.name)}, {r.size}, {_cell_bytes(r)}" for r in unit.instances("register")]
-    counters = [f"{_name(c.name)}, {c.size}" for c in unit.instances("counter")]
-    meters = [f"{_name(m.name)}, {m.size}, {str(m.unit == 'bytes').lower()}" for m in unit.instances("meter")]
+    registers = [f"{string(r.name)}, {r.size}, {_cell_bytes(r)}" for r in unit.instances("register")]
+    counters = [f"{string(c.name)}, {c.size}" for c in unit.instances("counter")]
+    meters = [
+        f"{string(m.name)}, {m.size}, {str(m.unit == 'bytes').lower()}" for m in unit.instances("meter")
+    ]
     profiles = [
-        f"{_name(p.name)}, {p.size}, {profile_data_bytes(program, p)}" for p in unit.instances("profile")
+        f"{string(p.name)}, {p.size}, {profile_data_bytes(program, p)}" for p in unit.instances("profile")
     ]
     yield from _array("register_spec", "register_specs", registers)
     yield from _array("counter_spec", "counter_specs", counters)

@@ -122,18 +122,17 @@ class Statements(Writer):
             self._labels[label] = outer
 
     def _loop(self, body: Sequence[ir.Stmt]) -> None:
-        count = self.function.name("iterations")
-        with self.function.block(""):
-            self.function.emit(f"uint32_t {count} = 0;")
-            with self.function.block("for (;;)"):
-                if self.function.is_parser:
-                    self.function.check(f"++{count} > PARSER_LIMIT", "ParserTimeout")
-                else:
-                    with self.function.block(f"if (++{count} > LOOP_LIMIT)"):
-                        self.abort("DROPPED_LOOP_LIMIT")
-                self._loops += 1
-                self.body(body)
-                self._loops -= 1
+        """All loops of a function have one count, for those inside loops multiply."""
+        count = self.function.iterations()
+        with self.function.block("for (;;)"):
+            if self.function.is_parser:
+                self.function.check(f"++{count} > PARSER_LIMIT", "ParserTimeout")
+            else:
+                with self.function.block(f"if (++{count} > LOOP_LIMIT)"):
+                    self.abort("DROPPED_LOOP_LIMIT")
+            self._loops += 1
+            self.body(body)
+            self._loops -= 1
 
     # --- packets -------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from v1model import ir
 from v1model.backend import fieldlist, hashes, tracing, wire
 from v1model.backend.layout import arguments_bytes, is_wide, value_width, wire_bytes
-from v1model.backend.names import comment, identifier
+from v1model.backend.names import comment, identifier, string
 from v1model.errors import located
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _key_fields(table: ir.Table) -> str:
 
 def _spec(unit: Unit, number: int, table: ir.Table) -> str:
     parts = {
-        "name": '"' + table.name.replace("\\", "").replace('"', "") + '"',
+        "name": string(table.name),
         "match": match_kind(table),
         "has_idle_timeout": str(table.idle_timeout).lower(),
         "has_direct_meter": str(_has_direct_meter(unit, table)).lower(),

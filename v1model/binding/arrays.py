@@ -48,9 +48,12 @@ class Arrays:
         number, _ = self._find("counter", name, index)
         return self._read_counters(number, index, 1)[0]
 
-    def counters(self, name: str) -> Sequence[CounterValue]:
+    def counters(self, name: str, first: int, count: int | None) -> Sequence[CounterValue]:
         number, instance = self._find("counter", name)
-        return self._read_counters(number, 0, instance.size)
+        most = instance.size - first
+        if first < 0 or most < 0 or not 0 <= (count or 0) <= most:
+            raise DataPlaneError("OUT_OF_RANGE", f"counter {name} has {instance.size} elements")
+        return self._read_counters(number, first, most if count is None else count)
 
     def _read_counters(self, number: int, first: int, count: int) -> list[CounterValue]:
         values = (ctypes.c_uint64 * (2 * count))()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from v1model.ir import Digest, Program
 
 DEFAULT_LIST_SIZE = 1024  # simple_switch's for a max_list_size of 0
+MAX_LIST_SIZE = 65536  # a longer list that may never be due would take all memory
 MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest
 
 EAGER = 8
@@ -62,7 +63,8 @@ class Collector:
     @property
     def room(self) -> int:
         """Samples that the list may still take."""
-        return max(0, (self.config.max_list_size or DEFAULT_LIST_SIZE) - len(self.samples))
+        most = min(self.config.max_list_size or DEFAULT_LIST_SIZE, MAX_LIST_SIZE)
+        return max(0, most - len(self.samples))
 
     def _unpack(self, data: bytes) -> Sample:
         values, at = [], 0

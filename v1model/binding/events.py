@@ -152,7 +152,7 @@ class Events:
             self._pending.append(event)
 
     def _log(self, message: LogMessage, data: bytes) -> None:
-        text, at = message.text, 0
+        text, at = _on_one_line(message.text), 0
         for width, signed in zip(message.widths, message.signed, strict=True):
             size = wire_bytes(width)
             value = int.from_bytes(data[at : at + size], "big")
@@ -161,3 +161,8 @@ class Events:
             text = text.replace("{}", str(value), 1)
             at += size
         logger.log(logging.ERROR if message.is_failure else logging.INFO, "%s", text)
+
+
+def _on_one_line(text: str) -> str:
+    """What a program says, without what would begin another line or command a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -16,7 +16,7 @@ from v1model.binding.matches import KeyPacker
 from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts, TableEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     CountsCall = Callable[[Any, int], Any]
@@ -182,12 +182,18 @@ class Tables:
     def find(self, entry: TableEntry) -> TableEntry:
         return self._installed(*self._located(entry)).entry
 
-    def entries(self, table: str) -> Iterator[TableEntry]:
-        state = self._state(table)
-        return iter([self._installed(state, handle).entry for handle in self._handles(state)])
+    def handles(self, table: str) -> list[int]:
+        """Of all entries; `entry` has them one by one."""
+        return self._handles(self._state(table))
+
+    def entry(self, table: str, handle: int) -> TableEntry | None:
+        """None if it was deleted."""
+        return self._entry(self._state(table), handle)
 
     def by_handle(self, number: int, handle: int) -> TableEntry | None:
-        state = self._by_number[number]
+        return self._entry(self._by_number[number], handle)
+
+    def _entry(self, state: TableState, handle: int) -> TableEntry | None:
         known = state.installed.get(handle)
         return known.entry if known else self._unpack(state, handle)
 
@@ -231,18 +237,14 @@ class Tables:
         self._handle.call("entry_counter", *self._counted(entry), value)
         return CounterValue(value[0], value[1])
 
-    def direct_counters(self, table: str) -> Iterator[tuple[TableEntry, CounterValue]]:
+    def direct_counters(self, table: str) -> list[tuple[int, CounterValue]]:
+        """Handles of all entries and their counts, of one moment."""
         state = self._state(table)
         handles = self._handles(state)
         count = max(handles, default=-1) + 1
         values = (ctypes.c_uint64 * (2 * count))()
         self._handle.call("entry_counters", state.number, values, count)
-        return iter(
-            [
-                (self._installed(state, h).entry, CounterValue(values[2 * h], values[2 * h + 1]))
-                for h in handles
-            ]
-        )
+        return [(handle, CounterValue(values[2 * handle], values[2 * handle + 1])) for handle in handles]
 
     def set_direct_counter(self, entry: TableEntry, value: CounterValue) -> None:
         self._handle.call("set_entry_counter", *self._counted(entry), value.packets, value.bytes)

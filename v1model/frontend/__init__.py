@@ -22,13 +22,14 @@ def load(
 ) -> ast.Program:
     """Preprocesses, parses and checks a program; raises CompileError at its first fault."""
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
-    return load_text(text, str(path))
+    return load_text(text, str(path), open_files=True)
 
 
-def load_text(text: str, name: str) -> ast.Program:
-    """Parses and checks a text that `preprocess` has made from the file `name`."""
+def load_text(text: str, name: str, *, open_files: bool = False) -> ast.Program:
+    """Parses and checks a text that `preprocess` has made from the file `name`. `open_files`: places may be
+    looked up in the files that the text names, because it was made here, from the user's files."""
     forget_sources()
-    program = parse(tokenize(text, name))
+    program = parse(tokenize(text, name, open_files=open_files))
     try:
         check_program(program)
     except RecursionError:

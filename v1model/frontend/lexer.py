@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
@@ -27,7 +29,10 @@ KEYWORDS = frozenset(
     void _""".split()  # noqa: SIM905 - one literal a keyword would be fifty lines
 )
 
-_LINE_MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
+_LINE_MARKER = re.compile(r'# (\d{1,9}) "((?:[^"\\]|\\.)*)"')
+MAX_SOURCE_FILE_BYTES = 16 << 20
+MAX_TOKENS = 1 << 19  # some 50,000 lines
+_END_OF_STRING = re.compile(r'(?:[^"\\]|\\.)*"')
 _TOKEN = re.compile(
     r"""\s+
     |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
@@ -50,8 +55,9 @@ class Token:
     span: Span
 
 
-def tokenize(text: str, main_file: str) -> list[Token]:
-    """All tokens of preprocessed `text`, an END token last."""
+def tokenize(text: str, main_file: str, *, open_files: bool = False) -> list[Token]:
+    """All tokens of preprocessed `text`, an END token last. Columns are those of the files that line markers
+    name if `open_files`, else those of `text`: whoever made the text could name any file of this machine."""
     tokens: list[Token] = []
     file, number = main_file, 0
     lines = iter(text.split("\n"))
@@ -61,7 +67,10 @@ def tokenize(text: str, main_file: str) -> list[Token]:
             number, file = int(marker[1]) - 1, marker[2].replace("\\\\", "\\").replace('\\"', '"')
         elif line and not line.isspace():
             whole = _with_rest_of_string(line, lines)
-            _tokenize_line(whole, file, number, tokens)
+            source = source_line(file, number) if open_files else whole
+            _tokenize_line(whole, source, Span(file, number, 1), tokens)
+            if len(tokens) > MAX_TOKENS:
+                raise CompileError(f"a program of more than {MAX_TOKENS} tokens", tokens[-1].span)
             number += whole.count("\n")
     tokens.append(Token(END, "", tokens[-1].span if tokens else Span(file, max(number, 1), 1)))
     return tokens
@@ -69,25 +78,39 @@ def tokenize(text: str, main_file: str) -> list[Token]:
 
 def _with_rest_of_string(line: str, following: Iterator[str]) -> str:
     """`line`, with the lines after it if a string goes on there, as annotations may have it."""
-    while '"' in line and any(match[0] == '"' for match in _TOKEN.finditer(line)):
-        if (rest := next(following, None)) is None:
-            break
-        line = f"{line}\n{rest}"
+    start = 0
+    while '"' in line and (opened := _open_quote(line, start)) is not None:
+        parts = [line]
+        for rest in following:
+            parts.append(rest)
+            if _END_OF_STRING.match(rest):
+                break
+        else:
+            return line  # no line ends it
+        line, start = "\n".join(parts), opened
     return line
 
 
-def _tokenize_line(line: str, file: str, number: int, tokens: list[Token]) -> None:
-    """Appends the tokens of one line, or of the several that a string makes one."""
-    source = source_line(file, number)
+def _open_quote(line: str, start: int) -> int | None:
+    """Where a string begins that does not end in `line`; `start` is where a token begins."""
+    return next((match.start() for match in _TOKEN.finditer(line, start) if match[0] == '"'), None)
+
+
+def _tokenize_line(line: str, source: str, place: Span, tokens: list[Token]) -> None:
+    """Appends the tokens of one line, or of the several that a string makes one. `source`: the line as the
+    user wrote it; `place`: where that begins."""
     columns = None if source.startswith(line) else _source_columns(line, source)
     in_pragma = False
+    number, counted = place.line, 0
     for match in _TOKEN.finditer(line):
         group = match.lastgroup
         if group is None:
             continue
         text, start = match[0], match.start()
+        number += line.count("\n", counted, start)
+        counted = start
         column = columns.get(start, 1) if columns else start + 1
-        span = Span(file, number + line.count("\n", 0, start), column, len(text))
+        span = Span(place.file, number, column, len(text))
         kind = _kind(group, text, line, match.end(), span)
         in_pragma = in_pragma or kind == PRAGMA
         tokens.append(Token(kind, text, span))
@@ -115,29 +138,38 @@ def _source_columns(line: str, source: str) -> dict[int, int]:
     It shrinks white space and comments, which moves tokens, and expands macros, whose tokens
     get the column of the last token before them that the user's line has.
     """
-    places = [(m[0], m.start() + 1) for m in _TOKEN.finditer(source) if m.lastgroup]
+    places: dict[str, list[int]] = {}
+    for match in _TOKEN.finditer(source):
+        if match.lastgroup:
+            places.setdefault(match[0], []).append(match.start() + 1)
     columns: dict[int, int] = {}
-    position, column = 0, 1
+    column, behind = 1, 0
     for match in _TOKEN.finditer(line):
         if match.lastgroup:
-            found = next((i for i in range(position, len(places)) if places[i][0] == match[0]), None)
-            if found is not None:
-                position, column = found + 1, places[found][1]
+            same = places.get(match[0], [])
+            found = bisect_right(same, behind)
+            if found < len(same):
+                column = behind = same[found]
             columns[match.start()] = column
     return columns
 
 
 def source_line(file: str, number: int) -> str:
-    """Line `number` (1-based) of a source file, or "" where there is none."""
+    """Line `number` (1-based) of a source file of the user's, or "" where there is none."""
     lines = _source_lines(file)
     return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 @cache
 def _source_lines(file: str) -> list[str]:
+    """Of regular files only, which neither block nor go on for ever."""
     try:
-        return Path(file).read_text(errors="replace").split("\n")
-    except OSError:
+        # O_NONBLOCK: opening a FIFO waits for a writer.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as source:
+            if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                return []
+            return source.read(MAX_SOURCE_FILE_BYTES).decode(errors="replace").split("\n")
+    except (OSError, ValueError):  # ValueError: a name with a null byte
         return []
 
 

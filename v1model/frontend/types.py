@@ -11,6 +11,13 @@ if TYPE_CHECKING:
 # p4c refuses wider types, so a program that uses them runs nowhere else.
 MAX_WIDTH_BITS = 2048
 MAX_VARBIT_BITS = 65536
+# A compile-time `int` is unbounded in the language. No program can use a larger one, but squaring a constant
+# twenty times would take all memory.
+MAX_INT_BITS = 4 * MAX_WIDTH_BITS
+MAX_STRING_CHARACTERS = 1 << 16  # of a string that `++` makes
+# Values without fields that a type may consist of, elements of stacks included: structs of structs grow by
+# doubling.
+MAX_FIELDS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

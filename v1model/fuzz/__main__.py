@@ -1,6 +1,6 @@
 """python -m v1model.fuzz [PROGRAM.p4 | DIR ...]: random, truncated and mutated packets and hostile P4Runtime
-requests through the library form of any v1model program, built with AddressSanitizer and UBSan. Exit status
-0: no report."""
+requests through the library form of any v1model program, built with AddressSanitizer and UBSan, and changed
+texts of the program through the compiler. Exit status 0: no report."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ def _options() -> argparse.Namespace:
     requests = int(os.environ.get("REQUESTS") or 2_000)
     parser.add_argument(
         "--requests", type=int, default=requests, help="for each program (default: REQUESTS or 2000)"
+    )
+    texts = int(os.environ.get("TEXTS") or 500)
+    parser.add_argument(
+        "--texts", type=int, default=texts, help="changed programs, for each program (default: TEXTS or 500)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default: %(default)s)")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME=VALUE")
@@ -84,12 +88,15 @@ def main() -> int:
     for path in programs:
         started = time.monotonic()
         try:
-            taken, accepted = fuzz(path, defines, options.packets, options.seed, options.requests)
+            taken, accepted = fuzz(
+                path, defines, options.packets, options.seed, options.requests, options.texts
+            )
         except CompileError as error:
             print(render(error), file=sys.stderr)
             return 1
         rate = options.packets / (time.monotonic() - started)
-        done = f"{taken} packets, {options.requests} requests ({accepted} updates accepted)"
+        requests = f"{options.requests} requests ({accepted} updates accepted)"
+        done = f"{taken} packets, {requests}, {options.texts} changed texts"
         print(f"{path}: {done}, no report ({rate:,.0f} packets/s)", flush=True)
     return 0
 

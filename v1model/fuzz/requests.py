@@ -63,6 +63,12 @@ class MessageMaker:
             request.updates.add(type=self._random.randrange(4), entity=self.entity())
         return request
 
+    def stream_message(self) -> p4runtime_pb2.StreamMessageRequest:
+        """A PacketOut or an acknowledgement."""
+        message = p4runtime_pb2.StreamMessageRequest()
+        self._fill(getattr(message, self._random.choice(("packet", "digest_ack"))), 0)
+        return message
+
     def changed(self, message: p4runtime_pb2.WriteRequest) -> bytes:
         """The message after a few changes: perhaps none any more."""
         data = bytearray(message.SerializeToString())
@@ -142,7 +148,19 @@ class RequestFuzzer:
                 self._pipeline.write_batch(batch, len(batch.updates))
                 accepted += batch.results.count(None)
                 self._read([update.entity for update in request.updates])
+            self._converse()
         return accepted
+
+    def _converse(self) -> None:
+        """One message of a controller's stream."""
+        message = self._maker.stream_message()
+        try:
+            if message.HasField("packet"):
+                self._pipeline.packet_out(message.packet)
+            else:
+                self._pipeline.acknowledge_digest(message.digest_ack)
+        except DataPlaneError:
+            pass
 
     def _read(self, entities: list[p4runtime_pb2.Entity]) -> None:
         for entity in entities:

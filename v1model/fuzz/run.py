@@ -5,17 +5,19 @@ from __future__ import annotations
 import array
 import random
 from ctypes import c_char_p, c_uint32, c_uint64, c_void_p
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from v1model.compile import compile_p4
+from v1model.frontend.preprocess import preprocess
 from v1model.fuzz.entries import Filler
 from v1model.fuzz.packets import packets
 from v1model.fuzz.requests import RequestFuzzer
+from v1model.fuzz.sources import SourceFuzzer
 from v1model.switch import Switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 SEEDS = 512
 ROUNDS = 8  # each with new entries
@@ -23,10 +25,12 @@ TURNS = 4  # of requests and packets in a round
 
 
 def fuzz(
-    path: str | Path, defines: Mapping[str, str], count: int, seed: int, requests: int = 0
+    path: str | Path, defines: Mapping[str, str], count: int, seed: int, requests: int = 0, texts: int = 0
 ) -> tuple[int, int]:
     """How many packets went in, and how many updates of requests were accepted. A sanitizer's report ends
-    the process; an exception that is no P4Runtime error is raised."""
+    the process; an exception that is no P4Runtime error is raised, as is one that is no refusal when the
+    compiler gets as many changed `texts`."""
+    SourceFuzzer(preprocess(Path(path), (), defines), random.Random(f"{seed}.texts")).run(texts)
     compiled = compile_p4(path, defines=defines, sanitize=True)
     taken = accepted = 0
     turns = zip(_shares(count), _shares(requests), strict=True)

@@ -32,16 +32,24 @@ def lower(program: ast.Program, source_name: str, *, has_custom_externs: bool = 
     """The IR of a checked v1model program; raises CompileError or UnsupportedError with a place.
     `has_custom_externs`: externs that are not v1model's are implemented in C by the user."""
     main = _main(program)
+    try:
+        return _lower(program, main, source_name, has_custom_externs=has_custom_externs)
+    except RecursionError:
+        raise UnsupportedError(
+            "an expression, statement or type that is nested too deeply", main.span
+        ) from None
+
+
+def _lower(
+    program: ast.Program, main: ast.Instantiation, source_name: str, *, has_custom_externs: bool
+) -> ir.Program:
     unit = Unit(program, has_custom_externs=has_custom_externs)
     unit.instantiate_top_level(program)
     parser, *controls = instantiate_main(unit, main)
     if not isinstance(parser, ParserInstance):
         raise CompileError("the first argument of V1Switch must be a parser", main.span)
     shared_shapes(unit, parser)
-    try:
-        lowered = _blocks(unit, parser, controls)
-    except RecursionError:
-        raise UnsupportedError("an expression or statement that is nested too deeply", main.span) from None
+    lowered = _blocks(unit, parser, controls)
     sort_control_plane(unit, [parser, *controls])
     packet_io = controller_header_types(unit, program)
     result = ir.Program(

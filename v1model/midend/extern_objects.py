@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from v1model import ir
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
+from v1model.frontend.check.show import show
 from v1model.midend.scope import ExternObject
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ KINDS = frozenset(
         "action_selector",
     )
 )
-MAX_INSTANCE_SIZE = 1 << 28  # cells; more would not fit into memory
+MAX_INSTANCE_SIZE = 1 << 28  # cells
+MAX_ARRAYS_BYTES = 1 << 31  # of all arrays of a program; a packet may write to each cell
+_CELL_BYTES = {"counter": 16, "meter": 128}
 
 
 def instantiate(
@@ -36,6 +39,8 @@ def instantiate(
     node: ast.Call | ast.Instantiation,
 ) -> ExternObject:
     """An extern's instance, known to the program from now on."""
+    for argument in arguments:
+        _refuse_cut(argument.value)
     given = {
         a.parameter.name: frame.expression(a.value)
         for a in arguments
@@ -55,8 +60,24 @@ def instantiate(
     )
     if any(known.name == name for known in frame.unit.externs):
         raise CompileError(f"two extern instances are called {name}", node.span)
+    frame.unit.array_bytes += resource.size * _cell_bytes(resource)
+    if frame.unit.array_bytes > MAX_ARRAYS_BYTES:
+        raise CompileError(f"registers, counters and meters of more than {MAX_ARRAYS_BYTES} bytes", node.span)
     frame.unit.externs.append(resource)
     return ExternObject(resource)
+
+
+def _refuse_cut(node: ast.Expression | None) -> None:
+    """Refuses a number that the parameter's type cuts: a register of 2**40 cells would have none."""
+    given = node.operand.constant if isinstance(node, ast.Cast) else None
+    if node is not None and isinstance(given, int) and given != node.constant:
+        raise CompileError(f"{given} does not fit {show(node.type)}", node.span)
+
+
+def _cell_bytes(resource: ir.ExternInstance) -> int:
+    if isinstance(resource.value_type, ir.Bits):
+        return (resource.value_type.width + 7) // 8
+    return _CELL_BYTES.get(resource.kind, 1)
 
 
 def _size(value: ir.Expr | None, node: ast.Node) -> int:

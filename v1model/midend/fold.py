@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.errors import CompileError
+from v1model.frontend.types import MAX_INT_BITS
 from v1model.midend.shapes import INTEGER
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from v1model.frontend.ast import Span
 
 TRUE, FALSE = ir.Const(1, ir.Bool()), ir.Const(0, ir.Bool())
-MAX_SHIFT = 1 << 16  # of a compile-time int: keeps `1 << 1000000000` from eating memory
 
 
 def boolean(value: bool) -> ir.Const:
@@ -94,7 +94,7 @@ def _fold(
     if op in ("|+|", "|-|"):
         return ir.Const(_saturate(_ARITHMETIC[op](a, b), type_), type_)
     if op in _ARITHMETIC:
-        return bits(_ARITHMETIC[op](a, b), type_)
+        return _bounded(_ARITHMETIC[op](a, b), type_, span)
     if op in ("/", "%"):
         quotient, remainder = divmod(abs(a), b)
         sign = -1 if a < 0 else 1
@@ -103,11 +103,17 @@ def _fold(
         assert isinstance(left, ir.Bits)
         assert isinstance(right, ir.Bits)
         return bits(((a & ((1 << left.width) - 1)) << right.width) | (b & ((1 << right.width) - 1)), type_)
-    if op == "<<" and b > MAX_SHIFT:
+    if op == "<<" and b > MAX_INT_BITS:
         if type_ == INTEGER:
-            raise CompileError(f"a shift of a compile-time integer by more than {MAX_SHIFT} bits", span)
+            raise CompileError(f"a shift of a compile-time integer by more than {MAX_INT_BITS} bits", span)
         return bits(0, type_)
-    return bits(a << b if op == "<<" else a >> b, type_)
+    return _bounded(a << b if op == "<<" else a >> b, type_, span)
+
+
+def _bounded(value: int, type_: ir.Type, span: Span | None) -> ir.Const:
+    if type_ == INTEGER and value.bit_length() > MAX_INT_BITS:
+        raise CompileError(f"this number has more than {MAX_INT_BITS} bits", span)
+    return bits(value, type_)
 
 
 def unary(op: str, operand: ir.Expr, type_: ir.Type) -> ir.Expr:

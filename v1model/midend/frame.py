@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SHARED = ("headers", "metadata", "standard_metadata")
 MAX_INLINING_DEPTH = 64
+# What calls inside calls multiply: a function that calls the one before it twice, eighteen times over.
+MAX_FRAMES = 1 << 12
+MAX_LOWERED_NODES = 1 << 17
 
 _rules: dict[type[ast.Node], Callable[[Frame, Any], Any]] = {}
 Rule = Any
@@ -178,6 +181,9 @@ class Frame:
 
     def inner(self, scope: Scope, call: ast.Node) -> Frame:
         """The frame of something called from here."""
+        self.unit.frames += 1
+        if self.unit.frames > MAX_FRAMES:
+            raise UnsupportedError(f"more than {MAX_FRAMES} calls and instances to inline", call.span)
         if self.depth >= MAX_INLINING_DEPTH:
             message = f"calls nested deeper than {MAX_INLINING_DEPTH} levels (recursion?)"
             raise UnsupportedError(message, call.span)
@@ -200,17 +206,21 @@ class Frame:
 
     def expression(self, node: ast.Expression) -> ir.Expr:
         """The value of an expression; its side effects are emitted before."""
-        rule = _rules.get(type(node))
-        if rule is None:
-            raise UnsupportedError(f"{type(node).__name__} is not supported here", node.span)
-        value: ir.Expr = rule(self, node)
+        value: ir.Expr = self._rule(node)(self, node)
         return value
 
     def statement(self, node: ast.Statement) -> None:
+        self._rule(node)(self, node)
+
+    def _rule(self, node: ast.Node) -> Callable[[Frame, Any], Any]:
         rule = _rules.get(type(node))
         if rule is None:
             raise UnsupportedError(f"{type(node).__name__} is not supported here", node.span)
-        rule(self, node)
+        self.unit.lowered_nodes += 1
+        if self.unit.lowered_nodes > MAX_LOWERED_NODES:
+            message = f"more than {MAX_LOWERED_NODES} statements and expressions once calls are inlined"
+            raise UnsupportedError(message, node.span)
+        return rule
 
     def constant(self, node: ast.Expression, what: str) -> int:
         """The value of an expression that must be known at compile time."""

@@ -212,12 +212,18 @@ def _default_action(frame: Frame, declaration: ast.TableDeclaration) -> ir.Actio
     return ir.ActionCall(_closure(frame, node.callee).name, action_arguments(frame, node))
 
 
+MAX_SIZE = 1 << 28  # entries; they take memory when they are written
+
+
 def _number(frame: Frame, declaration: ast.TableDeclaration, name: str) -> int:
     given = declaration.properties.get(name)
     if given is None:
         return 0
     assert isinstance(given.value, ast.Expression)
-    return frame.constant(given.value, f"table property {name}")
+    value = frame.constant(given.value, f"table property {name}")
+    if value > MAX_SIZE:
+        raise CompileError(f"table property {name}: {value} is more than {MAX_SIZE}", given.value.span)
+    return value
 
 
 def _properties(frame: Frame, instance: TableInstance) -> dict[str, tuple[str, ...]]:

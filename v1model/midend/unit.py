@@ -23,6 +23,9 @@ class Unit:
     def __init__(self, program: ast.Program, *, has_custom_externs: bool = False) -> None:
         self.has_custom_externs = has_custom_externs
         self.custom_objects: list[ir.CustomObject] = []
+        self.array_bytes = 0  # of registers, counters and meters
+        self.frames = 0  # calls and instances that were inlined
+        self.lowered_nodes = 0  # statements and expressions, those of inlined bodies each time
         self.shapes = Shapes()
         self.globals = Scope()
         self.errors = [

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LOOPBACK_NAME = "localhost"
+
 
 class ServerError(Exception):
     """The server can't be started; the message says why and what to do."""
+
+
+def is_local(address: str) -> bool:
+    """Whether only this machine reaches HOST:PORT or unix:PATH."""
+    if address.startswith("unix:"):
+        return True
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == _LOOPBACK_NAME
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from v1model.p4runtime.entity import (
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from v1model.dataplane import DataPlane
     from v1model.p4runtime.entity import Answer
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     IndexedMessage: TypeAlias = (
         p4runtime_pb2.CounterEntry | p4runtime_pb2.MeterEntry | p4runtime_pb2.RegisterEntry
     )
+
+
+COUNTERS_AT_ONCE = 256
+MAX_ELEMENTS_OF_UPDATE = 1 << 18  # some 0.3 s
 
 
 def _chosen_arrays(
@@ -46,6 +50,18 @@ def _chosen_indices(array: ArrayInfo, message: IndexedMessage) -> range:
     return range(index, index + 1)
 
 
+def _indices_to_write(array: ArrayInfo, message: IndexedMessage) -> range:
+    """An update is done without a pause, so a wildcard can't stand for any number of elements."""
+    indices = _chosen_indices(array, message)
+    if len(indices) > MAX_ELEMENTS_OF_UPDATE:
+        raise DataPlaneError(
+            "RESOURCE_EXHAUSTED",
+            f"{array.name} has {array.size} elements: write them by index, an update has at most "
+            f"{MAX_ELEMENTS_OF_UPDATE}",
+        )
+    return indices
+
+
 class CounterHandler:
     """p4.v1.CounterEntry."""
 
@@ -55,26 +71,26 @@ class CounterHandler:
     def write(self, update_type: int, message: p4runtime_pb2.CounterEntry) -> None:
         require_modify(update_type, "counter")
         array = self._schema.array(self._schema.counters, message.counter_id, "counter")
-        indices = _chosen_indices(array, message)
+        indices = _indices_to_write(array, message)
         if not message.HasField("data"):
             return
         value = decode_counter(message.data)
         for index in indices:
             self._data_plane.set_counter(array.name, index, value)
 
-    def read(self, message: p4runtime_pb2.CounterEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.CounterEntry, answer: Answer) -> Iterator[None]:
         for array in _chosen_arrays(self._schema, self._schema.counters, message.counter_id, "counter"):
-            indices = _chosen_indices(array, message)
-            if len(indices) == 1:
-                values = [self._data_plane.counter(array.name, indices[0])]
-            else:
-                values = list(self._data_plane.counters(array.name))
-            for index, value in zip(indices, values, strict=True):
-                entity = answer.add()
-                entity.counter_entry.counter_id = array.id
-                entity.counter_entry.index.SetInParent()
-                entity.counter_entry.index.index = index
-                encode_counter(value, entity.counter_entry.data)
+            chosen = _chosen_indices(array, message)
+            for first in range(chosen.start, chosen.stop, COUNTERS_AT_ONCE):
+                indices = range(first, min(first + COUNTERS_AT_ONCE, chosen.stop))
+                values = self._data_plane.counters(array.name, first, len(indices))
+                for index, value in zip(indices, values, strict=True):
+                    entity = answer.add()
+                    entity.counter_entry.counter_id = array.id
+                    entity.counter_entry.index.SetInParent()
+                    entity.counter_entry.index.index = index
+                    encode_counter(value, entity.counter_entry.data)
+                    yield
 
 
 class MeterHandler:
@@ -87,14 +103,14 @@ class MeterHandler:
         require_modify(update_type, "meter")
         array = self._schema.array(self._schema.meters, message.meter_id, "meter")
         config = decode_meter(message.config) if message.HasField("config") else None
-        for index in _chosen_indices(array, message):
+        for index in _indices_to_write(array, message):
             self._data_plane.set_meter(array.name, index, config)
             if message.HasField("counter_data"):
                 self._data_plane.set_meter_counts(
                     array.name, index, decode_meter_counts(message.counter_data)
                 )
 
-    def read(self, message: p4runtime_pb2.MeterEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.MeterEntry, answer: Answer) -> Iterator[None]:
         for array in _chosen_arrays(self._schema, self._schema.meters, message.meter_id, "meter"):
             for index in _chosen_indices(array, message):
                 entity = answer.add()
@@ -107,6 +123,7 @@ class MeterHandler:
                 if message.HasField("counter_data"):
                     counts = self._data_plane.meter_counts(array.name, index)
                     encode_meter_counts(counts, entity.meter_entry.counter_data)
+                yield
 
 
 class RegisterHandler:
@@ -122,10 +139,10 @@ class RegisterHandler:
         values = array.data.decode(message.data)
         if len(values) != 1:
             raise _not_a_number(array)
-        for index in _chosen_indices(array, message):
+        for index in _indices_to_write(array, message):
             self._data_plane.set_register(array.name, index, values[0])
 
-    def read(self, message: p4runtime_pb2.RegisterEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.RegisterEntry, answer: Answer) -> Iterator[None]:
         for array in _chosen_arrays(self._schema, self._schema.registers, message.register_id, "register"):
             assert array.data
             for index in _chosen_indices(array, message):
@@ -134,6 +151,7 @@ class RegisterHandler:
                 entity.register_entry.index.SetInParent()
                 entity.register_entry.index.index = index
                 array.data.encode([self._data_plane.register(array.name, index)], entity.register_entry.data)
+                yield
 
 
 def _not_a_number(array: ArrayInfo) -> DataPlaneError:

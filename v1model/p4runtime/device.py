@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from v1model.dataplane import DataPlaneError
@@ -14,7 +15,7 @@ from v1model.p4runtime.reconcile import carry_over
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from v1model.dataplane import DataPlane
 
@@ -22,9 +23,16 @@ if TYPE_CHECKING:
 
 EVENT_WAIT_S = 60.0  # an end interrupts it: twenty switches that look often are a load of their own
 CLOSE_TIMEOUT_S = 0.4
+MAX_CONFIGS = 4  # of the full-access role, and of all others together, that are being loaded or wait for it
 
 Action = p4runtime_pb2.SetForwardingPipelineConfigRequest
 ResponseType = p4runtime_pb2.GetForwardingPipelineConfigRequest
+_LOADING = (
+    Action.VERIFY,
+    Action.VERIFY_AND_SAVE,
+    Action.VERIFY_AND_COMMIT,
+    Action.RECONCILE_AND_COMMIT,
+)
 logger = logging.getLogger(__name__)
 
 
@@ -41,6 +49,28 @@ class Engine(Protocol):
         """The data plane is used no more."""
 
 
+class _LoadingTurn:
+    """One program is loaded at a time; few may wait, for each keeps a thread and its config."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting = threading.Semaphore(MAX_CONFIGS)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._lock.locked()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        if not self._waiting.acquire(blocking=False):
+            raise DataPlaneError("RESOURCE_EXHAUSTED", f"{MAX_CONFIGS} configs are being loaded: try again")
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._waiting.release()
+
+
 class Device:
     """`listener` gets packet-ins, digests and idle timeouts, from a thread of the device."""
 
@@ -48,6 +78,8 @@ class Device:
         self.device_id = device_id
         self._engine, self._listener = engine, listener
         self._lock = threading.Lock()  # one change of the pipeline at a time
+        self._loading = _LoadingTurn(), _LoadingTurn()
+        self._closed = False
         self._committed: Pipeline | None = None
         self._saved: Pipeline | None = None
         self._pump: _EventPump | None = None
@@ -67,29 +99,34 @@ class Device:
             raise DataPlaneError("FAILED_PRECONDITION", "No forwarding pipeline config set for this device")
         return self._committed
 
-    def set_config(self, action: int, config: p4runtime_pb2.ForwardingPipelineConfig | None) -> None:
-        """SetForwardingPipelineConfig's actions."""
-        with self._lock:
-            if action == Action.COMMIT:
+    def set_config(
+        self,
+        action: int,
+        config: p4runtime_pb2.ForwardingPipelineConfig | None,
+        role: str = "",
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """SetForwardingPipelineConfig's actions. `check` raises if who asked may or would not go on; it is
+        called after each wait. The full-access role's programs don't wait for those of other roles."""
+        if action == Action.COMMIT:
+            with self._lock:
+                check()
                 self._commit_saved(config)
-                return
-            if config is None:
-                raise invalid("this action needs a config")
-            if action not in (
-                Action.VERIFY,
-                Action.VERIFY_AND_SAVE,
-                Action.VERIFY_AND_COMMIT,
-                Action.RECONCILE_AND_COMMIT,
-            ):
-                raise invalid("the action is not set")
+            return
+        if config is None:
+            raise invalid("this action needs a config")
+        if action not in _LOADING:
+            raise invalid("the action is not set")
+        with self._loading[role != ""].turn():
+            check()
             pipeline = self._load(config)
-            if action == Action.VERIFY:
-                self._discard(pipeline)
-            elif action == Action.VERIFY_AND_SAVE:
-                self._drop_saved()
-                self._saved = pipeline
-            else:
-                self._replace(pipeline, keep_state=action == Action.RECONCILE_AND_COMMIT)
+        try:
+            with self._lock:
+                check()
+                self._use(action, pipeline)
+        except DataPlaneError:
+            self._discard(pipeline)
+            raise
 
     def get_config(self, response_type: int) -> p4runtime_pb2.ForwardingPipelineConfig | None:
         """GetForwardingPipelineConfig's answer; None if no pipeline was set."""
@@ -116,9 +153,21 @@ class Device:
                 if pipeline:
                     self._discard(pipeline)
             self._committed = self._saved = self._pump = None
+            self._closed = True
         finally:
             self._lock.release()
-        return True
+        return not any(loading.is_busy for loading in self._loading)
+
+    def _use(self, action: int, pipeline: Pipeline) -> None:
+        if self._closed:
+            raise DataPlaneError("UNAVAILABLE", "the switch ends")
+        if action == Action.VERIFY:
+            self._discard(pipeline)
+        elif action == Action.VERIFY_AND_SAVE:
+            self._drop_saved()
+            self._saved = pipeline
+        else:
+            self._replace(pipeline, keep_state=action == Action.RECONCILE_AND_COMMIT)
 
     def _load(self, config: p4runtime_pb2.ForwardingPipelineConfig) -> Pipeline:
         data_plane = self._engine.load(config.p4_device_config)
@@ -137,11 +186,7 @@ class Device:
 
     def _replace(self, pipeline: Pipeline, *, keep_state: bool) -> None:
         if keep_state and (self._saved or self._committed):
-            try:
-                carry_over(self.pipeline, pipeline)
-            except DataPlaneError:
-                self._discard(pipeline)
-                raise
+            carry_over(self.pipeline, pipeline)
         self._swap(pipeline)
 
     def _swap(self, pipeline: Pipeline) -> None:

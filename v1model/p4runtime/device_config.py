@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from v1model.dataplane import DataPlaneError
 
 FORMAT = "weir-v1model/1"
-MAX_SOURCE_BYTES = 16 << 20
+MAX_SOURCE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class DeviceConfig:
         name, source = content.get("name"), content.get("source")
         if content.get("format") != FORMAT or not isinstance(name, str) or not isinstance(source, str):
             raise _invalid(f"p4_device_config is not of the format {FORMAT}")
+        if any("\ud800" <= character <= "\udfff" for character in name + source):
+            raise _invalid("p4_device_config has characters that are not Unicode's")
         return cls(name, source)
 
 

@@ -9,6 +9,8 @@ from v1model.p4runtime.entity import DELETE, INSERT, invalid
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from v1model.dataplane import DataPlane, DigestList
     from v1model.p4runtime.entity import Answer
     from v1model.p4runtime.schema import Schema
@@ -37,7 +39,7 @@ class DigestHandler:
             digest.name, DigestConfig(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns)
         )
 
-    def read(self, message: p4runtime_pb2.DigestEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.DigestEntry, answer: Answer) -> Iterator[None]:
         wanted = self._schema.digest(message.digest_id).name if message.digest_id else None
         for name, config in self._data_plane.digests().items():
             if wanted not in (None, name) or name not in self._schema.digests_by_name:
@@ -48,6 +50,7 @@ class DigestHandler:
             entity.digest_entry.config.max_timeout_ns = config.max_timeout_ns
             entity.digest_entry.config.max_list_size = config.max_list_size
             entity.digest_entry.config.ack_timeout_ns = config.ack_timeout_ns
+            yield
 
     def encode_list(self, digests: DigestList) -> p4runtime_pb2.StreamMessageResponse:
         """The stream message for a list of the data plane."""

@@ -18,6 +18,8 @@ from v1model.p4runtime.entity import (
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from v1model.dataplane import CounterValue, DataPlane
     from v1model.p4runtime.entity import Answer
     from v1model.p4runtime.schema import Schema
@@ -51,7 +53,7 @@ class DirectCounterHandler(_DirectHandler):
         if message.HasField("data"):
             self._data_plane.set_direct_counter(entry, decode_counter(message.data))
 
-    def read(self, message: p4runtime_pb2.DirectCounterEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.DirectCounterEntry, answer: Answer) -> Iterator[None]:
         key = message.table_entry
         if key.match:
             table = self._table(key)
@@ -64,6 +66,7 @@ class DirectCounterHandler(_DirectHandler):
                 for entry, value in self._data_plane.direct_counters(table.name):
                     if key.priority in (0, entry.priority):
                         _encode(table, entry, value, answer)
+                    yield
 
     def _table(self, key: p4runtime_pb2.TableEntry) -> TableTranslator:
         table = self._schema.table(key.table_id)
@@ -84,23 +87,35 @@ class DirectMeterHandler(_DirectHandler):
         if message.HasField("counter_data"):
             self._data_plane.set_direct_meter_counts(entry, decode_meter_counts(message.counter_data))
 
-    def read(self, message: p4runtime_pb2.DirectMeterEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.DirectMeterEntry, answer: Answer) -> Iterator[None]:
         key = message.table_entry
         if key.table_id:
             tables = [self._table(key)]
         else:
             tables = [table for table in self._schema.tables.values() if table.has_direct_meter]
         for table in tables:
-            entries = [self._entry(table, key)] if key.match else self._tables.select(table, key)
+            entries: Iterable[TableEntry | None] = self._tables.select(table, key)
+            if key.match:
+                entries = [self._entry(table, key)]
             for entry in entries:
-                entity = answer.add()
-                table.encode_key(entry, entity.direct_meter_entry.table_entry)
-                config = self._data_plane.direct_meter(entry)
-                if config is not None:
-                    encode_meter(config, entity.direct_meter_entry.config)
-                if message.HasField("counter_data"):
-                    counts = self._data_plane.direct_meter_counts(entry)
-                    encode_meter_counts(counts, entity.direct_meter_entry.counter_data)
+                if entry is not None:
+                    self._read_entry(table, entry, message, answer)
+                yield
+
+    def _read_entry(
+        self,
+        table: TableTranslator,
+        entry: TableEntry,
+        request: p4runtime_pb2.DirectMeterEntry,
+        answer: Answer,
+    ) -> None:
+        message = answer.add().direct_meter_entry
+        table.encode_key(entry, message.table_entry)
+        config = self._data_plane.direct_meter(entry)
+        if config is not None:
+            encode_meter(config, message.config)
+        if request.HasField("counter_data"):
+            encode_meter_counts(self._data_plane.direct_meter_counts(entry), message.counter_data)
 
     def _table(self, key: p4runtime_pb2.TableEntry) -> TableTranslator:
         table = self._schema.table(key.table_id)

@@ -7,12 +7,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from v1model.binding.library import PORTS
-from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.full_build import make_full_build
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.interfaces import Reservations
+from v1model.sandbox import Source, sandboxed_compile
 from v1model.switch import Switch
 from v1model.trace.recorder import Recorder, Recording
 
@@ -54,7 +54,7 @@ class EmbeddedEngine:
         config = DeviceConfig.decode(device_config)
         try:
             tracing = self._recorder.tracing
-            compiled = compile_text(config.source, config.name, self._externs, tracing=tracing, quick=True)
+            compiled = sandboxed_compile(Source(config.source, config.name, self._externs, tracing))
             return Switch(compiled, self._cpu_port)
         except CompileError as error:
             raise DataPlaneError("INVALID_ARGUMENT", error.render()) from error

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts
 from v1model.protos.p4.v1 import p4runtime_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY
@@ -17,7 +20,10 @@ class EntityHandler(Protocol):
     """Writes and reads one kind of entity (one member of p4.v1.Entity's oneof)."""
 
     def write(self, update_type: int, message: Any) -> None: ...
-    def read(self, message: Any, answer: Answer) -> None: ...
+
+    def read(self, message: Any, answer: Answer) -> Iterator[None]:
+        """Adds what `message` stands for to `answer`. Yields after each entity, added or passed over: there
+        others may have their turn, and change what is still to be read."""
 
 
 class Answer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError, DigestList, Output, TableEntry
@@ -20,7 +22,8 @@ from v1model.p4runtime.value_set_entities import ValueSetHandler
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from v1model import ir
     from v1model.dataplane import DataPlane
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from v1model.protos.p4.config.v1 import p4info_pb2
 
     Event = Output | DigestList | TableEntry
+
+ENTITIES_AT_ONCE = 256  # that are read without a pause, some 5 ms
 
 _UPDATE_TYPES = frozenset(
     (p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.MODIFY, p4runtime_pb2.Update.DELETE)
@@ -83,16 +88,23 @@ class Pipeline:
                     results.append(self._write_one(batch.updates[len(results)]))
                     batch.cursor = self._writer.skip(batch.serialized, batch.cursor)
 
-    def read(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.ReadResponse]:
-        """Everything that the given entities, which may be wildcards, stand for. Each of them is read at
-        one moment; between two of them others have their turn."""
+    def read(
+        self,
+        entities: Iterable[p4runtime_pb2.Entity],
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Iterator[p4runtime_pb2.ReadResponse]:
+        """Everything that the given entities, which may be wildcards, stand for. Each piece of some hundred
+        is read at one moment, in a `turn`; what is written between two pieces may be in the answer or not."""
         answer = Answer()
         for entity in entities:
-            with self._lock:
-                self._check_in_use()
-                kind = entity.WhichOneof("entity")
-                self._handler(kind).read(getattr(entity, kind), answer)
-            yield from answer.take_full()
+            kind = entity.WhichOneof("entity")
+            reading = self._handler(kind).read(getattr(entity, kind), answer)
+            is_done = False
+            while not is_done:
+                with turn(), self._lock:
+                    self._check_in_use()
+                    is_done = sum(1 for _ in islice(reading, ENTITIES_AT_ONCE)) < ENTITIES_AT_ONCE
+                yield from answer.take_full()
         yield answer.take_rest()
 
     def read_entities(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.Entity]:

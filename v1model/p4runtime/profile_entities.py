@@ -11,7 +11,7 @@ from v1model.p4runtime.watch import encode_watch, watched_port
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from v1model.dataplane import DataPlane
     from v1model.p4runtime.action_sets import ActionSets
@@ -55,9 +55,10 @@ class MemberHandler(_ProfileHandler):
         else:
             self._data_plane.modify_member(profile.name, member)
 
-    def read(self, message: p4runtime_pb2.ActionProfileMember, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.ActionProfileMember, answer: Answer) -> Iterator[None]:
         for profile in self._to_read(message.action_profile_id):
             for member in list(self._data_plane.members(profile.name)):
+                yield
                 if member.member_id >= FIRST_OWN_ID or message.member_id not in (0, member.member_id):
                     continue
                 entity = answer.add()
@@ -100,11 +101,12 @@ class GroupHandler(_ProfileHandler):
                 )
         self._data_plane.modify_group(profile.name, group)
 
-    def read(self, message: p4runtime_pb2.ActionProfileGroup, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.ActionProfileGroup, answer: Answer) -> Iterator[None]:
         for profile in self._to_read(message.action_profile_id):
             if not profile.has_selector:
                 continue
             for group in list(self._data_plane.groups(profile.name)):
+                yield
                 if group.group_id >= FIRST_OWN_ID or message.group_id not in (0, group.group_id):
                     continue
                 entity = answer.add()

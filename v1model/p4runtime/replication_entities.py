@@ -10,7 +10,7 @@ from v1model.p4runtime.values import BitsCodec
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from v1model.dataplane import DataPlane
     from v1model.p4runtime.entity import Answer
@@ -39,12 +39,12 @@ class ReplicationHandler:
         else:
             raise invalid("a packet replication entry is a multicast group or a clone session")
 
-    def read(self, message: p4runtime_pb2.PacketReplicationEngineEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.PacketReplicationEngineEntry, answer: Answer) -> Iterator[None]:
         kind = message.WhichOneof("type")
         if kind in ("multicast_group_entry", None):
-            self._read_groups(message.multicast_group_entry.multicast_group_id, answer)
+            yield from self._read_groups(message.multicast_group_entry.multicast_group_id, answer)
         if kind in ("clone_session_entry", None):
-            self._read_sessions(message.clone_session_entry.session_id, answer)
+            yield from self._read_sessions(message.clone_session_entry.session_id, answer)
 
     def _write_group(self, update_type: int, message: p4runtime_pb2.MulticastGroupEntry) -> None:
         group = message.multicast_group_id
@@ -73,8 +73,9 @@ class ReplicationHandler:
         self._data_plane.set_clone_session(session, config)
         _mark(self._sessions_with_bytes, session, message.replicas)
 
-    def _read_groups(self, wanted: int, answer: Answer) -> None:
+    def _read_groups(self, wanted: int, answer: Answer) -> Iterator[None]:
         for group, replicas in self._data_plane.multicast_groups().items():
+            yield
             if wanted not in (0, group):
                 continue
             entity = answer.add()
@@ -83,8 +84,9 @@ class ReplicationHandler:
             message.metadata = self._metadata.get(group, b"")
             _encode_replicas(replicas, message.replicas, as_bytes=group in self._groups_with_bytes)
 
-    def _read_sessions(self, wanted: int, answer: Answer) -> None:
+    def _read_sessions(self, wanted: int, answer: Answer) -> Iterator[None]:
         for session, config in self._data_plane.clone_sessions().items():
+            yield
             if wanted not in (0, session):
                 continue
             entity = answer.add()

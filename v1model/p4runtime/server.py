@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+import resource
 from concurrent import futures
 from typing import TYPE_CHECKING
 
 import grpc
 
 from v1model.p4runtime.address import ServerError
+from v1model.p4runtime.calls import MAX_RUNNING, MAX_WAITING
+from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, handlers
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
-from v1model.protos.p4.v1 import p4runtime_pb2_grpc
 
 if TYPE_CHECKING:
     from v1model.p4runtime.address import TlsFiles
     from v1model.p4runtime.device import Engine
 
-# The largest device config, or some 200,000 table entries. A message is in memory several times over.
-MAX_MESSAGE_BYTES = 32 << 20
-UNARY_WORKERS = 8
+STOP_TIMEOUT_S = 2.0
+MAX_CONNECTIONS = 4096  # many, because who only connects is soon cut off, but keeps others out meanwhile
+_OTHER_FILES = 512
+# Calls that came just now, are being refused or are answered at once.
+SPARE_THREADS = 16
+THREADS = MAX_STREAMS + MAX_WAITING + 2 * MAX_RUNNING + SPARE_THREADS
+OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.so_reuseport", 0),  # a second server on the same port is an error
+    ("grpc.max_concurrent_streams", 64),  # of a connection; its other calls wait at the client
+    ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
+    ("grpc.server_handshake_timeout_ms", 5_000),
+    (
+        "grpc.max_connection_idle_ms",
+        60_000,
+    ),  # without calls; clients connect again by themselves
+    ("grpc.keepalive_time_ms", 60_000),  # a client that is gone without a word keeps no stream
+    ("grpc.keepalive_timeout_ms", 20_000),
+)
+
+
+def allow_connections() -> None:
+    """Lets this process have as many files as there may be connections, or as many as it is allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_CONNECTIONS + _OTHER_FILES
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class P4RuntimeServer:
@@ -26,14 +53,9 @@ class P4RuntimeServer:
     def __init__(self, address: str, device_id: int, engine: Engine, tls: TlsFiles | None = None) -> None:
         self.service = P4RuntimeService(device_id, engine)
         self._server = grpc.server(
-            futures.ThreadPoolExecutor(MAX_STREAMS + UNARY_WORKERS, thread_name_prefix="p4runtime"),
-            maximum_concurrent_rpcs=MAX_STREAMS + 2 * UNARY_WORKERS,  # more are refused, not queued
-            options=[
-                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-                ("grpc.so_reuseport", 0),  # a second server on the same port is an error
-            ],
+            futures.ThreadPoolExecutor(THREADS, thread_name_prefix="p4runtime"), options=OPTIONS
         )
-        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self.service, self._server)
+        self._server.add_generic_rpc_handlers((handlers(self.service),))
         self.port = self._bind(address, tls)
         host, colon, port = address.rpartition(":")
         self.address = f"{host}:{self.port}" if colon and port.isdigit() else address
@@ -46,8 +68,7 @@ class P4RuntimeServer:
         them, which compiles a program, goes on."""
         stopped = self._server.stop(grace_s)
         ended = self.service.close()
-        stopped.wait()
-        return ended
+        return stopped.wait(STOP_TIMEOUT_S) and ended
 
     def _bind(self, address: str, tls: TlsFiles | None) -> int:
         try:

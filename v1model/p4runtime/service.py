@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import grpc
@@ -11,24 +12,29 @@ import grpc
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.arbitration import Arbitration
 from v1model.p4runtime.batch import Batch
+from v1model.p4runtime.calls import Calls
 from v1model.p4runtime.device import Device
 from v1model.p4runtime.session import Session
 from v1model.p4runtime.status import grpc_code, stream_error, write_status
+from v1model.p4runtime.turns import Turns
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from v1model.p4runtime.device import Engine
     from v1model.p4runtime.pipeline import Pipeline
 
 API_VERSION = "1.4.0"
-MAX_STREAMS = 64  # each keeps a thread of the server and one that reads
+MAX_STREAMS = 64  # of controllers that took part in arbitration; each keeps a thread and one that reads
 MAX_UPDATES = 65_536  # of a Write, some 5 s of work
 MAX_ENTITIES = 65_536  # of a Read
 # Updates that are written without a pause, at most some 10 ms: so long do packets for and from the
 # controller, reads, other roles' writes and the election of a new primary wait.
 UPDATES_AT_ONCE = 256
+# A stream message of somebody who is no primary is refused; who sends many gets his answers slowly.
+REFUSAL_PAUSE_S = 0.01
 
 logger = logging.getLogger(__name__)
 
@@ -43,11 +49,14 @@ class P4RuntimeService:
         self._arbitration = Arbitration(device_id)
         self._sessions: set[Session] = set()
         self._sessions_lock = threading.Lock()
+        self.calls = Calls()
+        self._turns = Turns()
         # Held for each piece of a Write and while roles change hands, so that none changes within a piece.
         self._write_lock = threading.Lock()
 
     def close(self) -> bool:
         """Ends all streams and the device; False if that is busy with a new pipeline."""
+        self.calls.close()
         with self._sessions_lock:
             for session in self._sessions:
                 session.close()
@@ -63,10 +72,16 @@ class P4RuntimeService:
     def SetForwardingPipelineConfig(
         self, request: p4runtime_pb2.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.SetForwardingPipelineConfigResponse:
-        try:
+        def check() -> None:
             self._check_primary(request)
-            config = request.config if request.HasField("config") else None
-            self.device.set_config(request.action, config)
+            if not context.is_active():
+                raise DataPlaneError("ABORTED", "the client is gone")
+
+        try:
+            with self._running(context):
+                check()
+                config = request.config if request.HasField("config") else None
+                self.device.set_config(request.action, config, request.role, check)
         except DataPlaneError as error:
             _abort(context, error)
         return p4runtime_pb2.SetForwardingPipelineConfigResponse()
@@ -76,10 +91,11 @@ class P4RuntimeService:
     ) -> p4runtime_pb2.GetForwardingPipelineConfigResponse:
         try:
             self._check_device(request.device_id)
+            with self._running(context):
+                config = self.device.get_config(request.response_type)
         except DataPlaneError as error:
             _abort(context, error)
         response = p4runtime_pb2.GetForwardingPipelineConfigResponse()
-        config = self.device.get_config(request.response_type)
         if config is not None:
             response.config.CopyFrom(config)
         return response
@@ -88,7 +104,8 @@ class P4RuntimeService:
         self, request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.WriteResponse:
         try:
-            results = self._write_updates(request)
+            with self._running(context):
+                results = self._write_updates(request, context)
         except DataPlaneError as error:
             _abort(context, error)
         status = write_status(results)
@@ -98,13 +115,15 @@ class P4RuntimeService:
             context.abort(grpc.StatusCode.UNKNOWN, status.message)
         return p4runtime_pb2.WriteResponse()
 
-    def _write_updates(self, request: p4runtime_pb2.WriteRequest) -> list[DataPlaneError | None]:
+    def _write_updates(
+        self, request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext
+    ) -> list[DataPlaneError | None]:
         """What became of each update. A batch that loses its primary half-way ends there."""
         pipeline = self._pipeline_to_write(request)
         batch = Batch(request)
         while True:
             try:
-                with self._write_lock:
+                with self._turn(context), self._write_lock:
                     self._check_primary(request)
                     pipeline.write_batch(batch, UPDATES_AT_ONCE)
             except DataPlaneError as error:
@@ -136,26 +155,29 @@ class P4RuntimeService:
                     "RESOURCE_EXHAUSTED",
                     f"{len(request.entities)} entities in one request; read at most {MAX_ENTITIES} at a time",
                 )
-            yield from self.device.pipeline.read(request.entities)
+            with self._running(context):
+                for response in self.device.pipeline.read(request.entities, lambda: self._turn(context)):
+                    with self.calls.for_response(context):
+                        yield response
         except DataPlaneError as error:
             _abort(context, error)
 
     def StreamChannel(
         self, request_iterator: Iterator[p4runtime_pb2.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
-        session = Session()
+        session = Session(context.peer())
         with self._sessions_lock:
-            if len(self._sessions) >= MAX_STREAMS:
-                context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"there are {MAX_STREAMS} streams already")
             self._sessions.add(session)
         failures: list[DataPlaneError] = []
         reader = threading.Thread(
-            target=self._serve_stream, args=(request_iterator, session, failures), daemon=True
+            target=self._serve_stream, args=(request_iterator, context, session, failures), daemon=True
         )
         context.add_callback(session.close)
         reader.start()
         try:
-            yield from session.messages()
+            for message in session.messages():
+                with self.calls.for_response(context):
+                    yield message
         finally:
             self._arbitration.leave(session)
             with self._sessions_lock:
@@ -168,17 +190,19 @@ class P4RuntimeService:
     def _serve_stream(
         self,
         requests: Iterator[p4runtime_pb2.StreamMessageRequest],
+        context: grpc.ServicerContext,
         session: Session,
         failures: list[DataPlaneError],
     ) -> None:
         """Handles a controller's messages until it leaves or breaks the rules of arbitration."""
         try:
+            with self.calls.for_request(context):  # until it has a role
+                for request in requests:
+                    self._serve_message(session, request)
+                    if session.role is not None:
+                        break
             for request in requests:
-                if request.HasField("arbitration"):
-                    with self._write_lock:
-                        self._arbitration.update(session, request.arbitration)
-                else:
-                    self._handle_message(session, request)
+                self._serve_message(session, request)
         except DataPlaneError as error:
             failures.append(error)
         except grpc.RpcError:
@@ -188,9 +212,26 @@ class P4RuntimeService:
         finally:
             session.close()
 
+    def _serve_message(self, session: Session, request: p4runtime_pb2.StreamMessageRequest) -> None:
+        session.wait_for_room()  # who does not read is not listened to
+        if request.HasField("arbitration"):
+            with self._write_lock:
+                if session.role is None:
+                    self._check_streams()
+                self._arbitration.update(session, request.arbitration)
+        else:
+            self._handle_message(session, request)
+
+    def _check_streams(self) -> None:
+        with self._sessions_lock:
+            controllers = sum(session.role is not None for session in self._sessions)
+        if controllers >= MAX_STREAMS:
+            raise DataPlaneError("RESOURCE_EXHAUSTED", f"there are {MAX_STREAMS} streams already")
+
     def _handle_message(self, session: Session, request: p4runtime_pb2.StreamMessageRequest) -> None:
         try:
             if not self._arbitration.is_primary(session):
+                time.sleep(REFUSAL_PAUSE_S)
                 raise DataPlaneError("PERMISSION_DENIED", "Not primary")
             if request.HasField("packet"):
                 self.device.committed.packet_out(request.packet)
@@ -204,6 +245,19 @@ class P4RuntimeService:
     def _tell_primaries(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
         for session in self._arbitration.primaries():
             session.send(message)
+
+    # --- order
+
+    def _is_of_primary(self, context: grpc.ServicerContext) -> bool:
+        """Whether a call comes by the connection of some role's primary."""
+        peer = context.peer()
+        return any(session.peer == peer for session in self._arbitration.primaries())
+
+    def _turn(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
+        return self._turns.turn(context.peer(), is_primary=self._is_of_primary(context))
+
+    def _running(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
+        return self.calls.running(context.peer(), is_primary=self._is_of_primary(context))
 
     # --- checks
 

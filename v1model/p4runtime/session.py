@@ -12,15 +12,19 @@ if TYPE_CHECKING:
     from v1model.protos.p4.v1 import p4runtime_pb2
 
 QUEUE_MESSAGES = 4096
+QUEUE_BYTES = 8 << 20
 
 
 class Session:
-    """`role` is None until the controller's first MasterArbitrationUpdate was accepted."""
+    """`role` is None until the controller's first MasterArbitrationUpdate was accepted; `peer` is the
+    connection that it came by."""
 
-    def __init__(self) -> None:
+    def __init__(self, peer: str = "") -> None:
+        self.peer = peer
         self.role: str | None = None
         self.dropped = 0  # messages that a slow controller did not take in time
         self._queue: deque[p4runtime_pb2.StreamMessageResponse] = deque()
+        self._bytes = 0  # of the messages in the queue
         self._changed = threading.Condition()
         self._closed = False
 
@@ -28,26 +32,36 @@ class Session:
         """Queues a message. When the queue is full, all but arbitration is dropped and counted; a
         controller that does not take even those is cut off."""
         with self._changed:
-            if len(self._queue) >= QUEUE_MESSAGES and not message.HasField("arbitration"):
+            if self._is_full() and not message.HasField("arbitration"):
                 self.dropped += 1
                 return
             self._queue.append(message)
+            self._bytes += message.ByteSize()
             self._closed = self._closed or len(self._queue) > 2 * QUEUE_MESSAGES
-            self._changed.notify()
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Ends `messages`, after what is queued."""
         with self._changed:
             self._closed = True
-            self._changed.notify()
+            self._changed.notify_all()
+
+    def wait_for_room(self) -> None:
+        """Returns when the queue has room for an answer, or the session is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or not self._is_full())
 
     def messages(self) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
         """What was sent, as it comes, until `close`."""
         while True:
             with self._changed:
-                while not self._queue and not self._closed:
-                    self._changed.wait()
+                self._changed.wait_for(lambda: self._queue or self._closed)
                 if not self._queue:
                     return
                 message = self._queue.popleft()
+                self._bytes -= message.ByteSize()
+                self._changed.notify_all()
             yield message
+
+    def _is_full(self) -> bool:
+        return len(self._queue) >= QUEUE_MESSAGES or self._bytes >= QUEUE_BYTES

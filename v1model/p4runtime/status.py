@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_DETAILS_BYTES = 5500
 MIN_DETAIL_BYTES = len("type.googleapis.com/p4.v1.Error")  # each has at least its type's name
 SPACE = "v1model"
+MAX_ECHO_BYTES = 1024  # of a stream message that failed, in the error that says so
 
 
 def grpc_code(error: DataPlaneError) -> grpc.StatusCode:
@@ -59,7 +60,9 @@ def stream_error(
     response.error.space = SPACE
     kind = request.WhichOneof("update")
     if kind == "packet":
-        response.error.packet_out.packet_out.metadata.extend(request.packet.metadata)
+        response.error.packet_out.SetInParent()
+        if sum(item.ByteSize() for item in request.packet.metadata) <= MAX_ECHO_BYTES:
+            response.error.packet_out.packet_out.metadata.extend(request.packet.metadata)
     elif kind == "digest_ack":
         response.error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
     else:

@@ -186,45 +186,53 @@ class TableHandler:
 
     # --- read
 
-    def read(self, message: p4runtime_pb2.TableEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.TableEntry, answer: Answer) -> Iterator[None]:
         tables = [self._schema.table(message.table_id)] if message.table_id else self._schema.tables.values()
         for table in tables:
             if message.table_id:
                 _check_attributes(table, message)
             if message.is_default_action:
                 self._encode_default(table, answer.add().table_entry)
+                yield
             else:
                 for entry in self.select(table, message):
-                    self._encode(table, entry, message, answer.add().table_entry)
+                    if entry is not None:
+                        self._encode(table, entry, message, answer.add().table_entry)
+                    yield
 
-    def select(self, table: TableTranslator, message: p4runtime_pb2.TableEntry) -> Iterator[TableEntry]:
-        """The entries that a (wildcard) read or a direct counter's or meter's entry names."""
+    def select(
+        self, table: TableTranslator, message: p4runtime_pb2.TableEntry
+    ) -> Iterator[TableEntry | None]:
+        """The entries that a (wildcard) read or a direct counter's or meter's entry names; None for each
+        entry of the table that it does not."""
+        found: Iterable[TableEntry]
+        wanted: Matches | None = None
         if message.match and (message.priority or not table.needs_priority):
             matches, priority = table.decode_key(message)
             try:
-                found: Iterable[TableEntry] = [
-                    self._data_plane.find(TableEntry(table.name, matches, None, priority))
-                ]
+                found = [self._data_plane.find(TableEntry(table.name, matches, None, priority))]
             except DataPlaneError as error:
                 if error.code != "NOT_FOUND":
                     raise
                 return
         else:
-            found = list(self._data_plane.entries(table.name))
+            found = self._data_plane.entries(table.name)
             wanted = table.decode_matches(message.match) if message.match else None
-            found = (entry for entry in found if wanted is None or entry.matches == wanted)
-        action_id = message.action.action.action_id
         for entry in found:
-            if message.priority and entry.priority != message.priority:
-                continue
-            if action_id and table.action_id(entry.action) != action_id:
-                continue
-            cookies = self._cookies.get(entry_key(entry), (0, b""))
-            if (message.controller_metadata or cookies[0]) != cookies[0] or (
-                message.metadata or cookies[1]
-            ) != cookies[1]:
-                continue
-            yield entry
+            is_named = wanted in (None, entry.matches) and self._has_attributes(table, entry, message)
+            yield entry if is_named else None
+
+    def _has_attributes(
+        self, table: TableTranslator, entry: TableEntry, message: p4runtime_pb2.TableEntry
+    ) -> bool:
+        """Whether an entry has the priority, action and metadata that a read names."""
+        action_id = message.action.action.action_id
+        if message.priority and entry.priority != message.priority:
+            return False
+        if action_id and table.action_id(entry.action) != action_id:
+            return False
+        number, metadata = self._cookies.get(entry_key(entry), (0, b""))
+        return message.controller_metadata in (0, number) and message.metadata in (b"", metadata)
 
     def encode_identity(
         self, table: TableTranslator, entry: TableEntry, message: p4runtime_pb2.TableEntry

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from v1model.p4runtime.entity import require_modify
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from v1model.dataplane import DataPlane
     from v1model.p4runtime.entity import Answer
     from v1model.p4runtime.schema import Schema
@@ -25,10 +27,11 @@ class ValueSetHandler:
         members = [value_set.keys.decode(member.match) for member in message.members]
         self._data_plane.set_value_set(value_set.name, members)
 
-    def read(self, message: p4runtime_pb2.ValueSetEntry, answer: Answer) -> None:
+    def read(self, message: p4runtime_pb2.ValueSetEntry, answer: Answer) -> Iterator[None]:
         own_id = message.value_set_id
         for value_set in [self._schema.value_set(own_id)] if own_id else self._schema.value_sets.values():
             entry = answer.add().value_set_entry
             entry.value_set_id = value_set.id
             for matches in self._data_plane.value_set(value_set.name):
                 value_set.keys.encode(matches, entry.members.add().match)
+            yield

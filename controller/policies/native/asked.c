@@ -15,12 +15,7 @@ void weir_set_fragments(Core *core, uint32_t id, long fragments) {
 static void begin(Core *core, uint32_t id, uint32_t parent, int is_last) {
     Block *block = &core->blocks[id];
     if (parent != NONE) core->blocks[parent].children++;
-    uint32_t before = block->parent;
     block->parent = parent;
-    if (before != NONE) {
-        core->blocks[before].children--;
-        weir_free_if_unused(core, before);
-    }
     block->is_known = 1;
     block->is_last = (uint8_t)is_last;
     block->count = block->served = 0;

@@ -151,6 +151,7 @@ static inline int bucket(const Core *core, int32_t age) {
 uint32_t weir_find(Core *core, PyObject *key);
 uint32_t weir_find_or_make(Core *core, PyObject *key);
 void weir_free_if_unused(Core *core, uint32_t id);
+void weir_forget(Core *core, uint32_t id);
 
 /* pool.c */
 void weir_let_go(Core *core, uint32_t id, int bit);

@@ -202,9 +202,7 @@ static void forget(Core *core) {
         core->at_risk[block->kind][bucket(core, core->tick - block->tick)] -= 1.0;
         uint32_t *cohort = tracked(core, block);
         if (cohort) --*cohort;
-        block->is_known = 0;
-        core->known--;
-        weir_free_if_unused(core, id);
+        weir_forget(core, id);
     }
 }
 

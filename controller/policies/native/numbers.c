@@ -37,22 +37,31 @@ uint32_t weir_find_or_make(Core *core, PyObject *key) {
     return id;
 }
 
-/* A number is free once nothing is known of its block: then that of its parent may be, too. */
+/* Free a number if nothing is known of its block. Such a block has no parent (weir_forget). */
 void weir_free_if_unused(Core *core, uint32_t id) {
-    while (id != NONE) {
-        Block *block = &core->blocks[id];
-        if (block->is_known || block->is_in_pool || block->holders || block->children || block->mq_at ||
-            block->lirs_at || block->arc_at)
-            return;
-        PyObject *key = block->key;
-        uint32_t parent = block->parent;
-        if (PyDict_DelItem(core->ids, key)) PyErr_Clear();
-        block->key = NULL;
-        block->parent = core->free;
-        core->free = id;
-        Py_DECREF(key);
-        if (parent == NONE) return;
+    Block *block = &core->blocks[id];
+    if (block->is_known || block->is_in_pool || block->holders || block->children || block->mq_at || block->lirs_at ||
+        block->arc_at)
+        return;
+    PyObject *key = block->key;
+    if (PyDict_DelItem(core->ids, key)) PyErr_Clear();
+    block->key = NULL;
+    block->parent = core->free;
+    core->free = id;
+    Py_DECREF(key);
+}
+
+/* A block is not known any more, and names no parent: else those before it would be remembered for as long as others
+   name it, without a bound where chains are endless or blocks name one another. */
+void weir_forget(Core *core, uint32_t id) {
+    Block *block = &core->blocks[id];
+    uint32_t parent = block->parent;
+    block->is_known = 0;
+    block->parent = NONE;
+    core->known--;
+    if (parent != NONE) {
         core->blocks[parent].children--;
-        id = parent;
+        weir_free_if_unused(core, parent);
     }
+    weir_free_if_unused(core, id);
 }

@@ -75,7 +75,7 @@ def test_soak(tmp_path: Path) -> None:
 
 
 def test_intruders(tmp_path: Path) -> None:
-    options = IntruderOptions(("garbage",), 1.0, 25.0, 2000, 3, False, tmp_path)
+    options = IntruderOptions(("garbage",), 1.0, 25.0, 2000, 3, apart=False, results=tmp_path)
     result = Attacked("garbage", 4321, 100, 0, 0, 0, 0, 10.5, 31.5, 1 << 20, 0.5, {})
     text = text_of(write_intruders(options, [result]))
     for shown in ("seed 3", "4,321", "10.5", "31.5", "p99 32 ms, with a sink 10 ms", "The machine kept up"):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from v1model.backend import CompiledProgram, building
+from v1model import full_build
+from v1model.backend import CompiledProgram
 from v1model.compile import compile_p4
 from v1model.dataplane import DataPlaneError, TableEntry
 from v1model.errors import CompileError
@@ -167,12 +168,11 @@ def test_a_pipeline_gets_its_full_build_when_it_is_committed(source: Path) -> No
 def test_a_pipeline_that_finds_no_room_is_refused_with_the_reason(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    taken = source.with_suffix(".taken")
+    taken.write_text("a file where the cache should be")
     engine = EmbeddedEngine({}, None)
-    monkeypatch.setattr(building, "publish", fail)
-    with pytest.raises(DataPlaneError, match="No space left on device") as refused:
+    monkeypatch.setenv("WEIR_CACHE", str(taken))
+    with pytest.raises(DataPlaneError, match=r"can't keep what it compiles: .*File exists") as refused:
         engine.load(DeviceConfig(str(source), preprocess(source)).encode())
     assert refused.value.code == "FAILED_PRECONDITION"
     engine.close()
@@ -185,7 +185,7 @@ def test_a_full_build_that_fails_leaves_the_switch_as_it_is(
         raise CompileError("no room")
 
     with Switch(quick(source)) as switch:
-        monkeypatch.setattr(building, "compile_shared", fail)
+        monkeypatch.setattr(full_build, "sandboxed_finish", fail)
         thread = make_full_build(switch)
         assert thread
         thread.join(60)

@@ -82,7 +82,7 @@ def test_columns_are_those_of_the_source(tmp_path: Path) -> None:
     """Also where the preprocessor removed a comment, shrank white space or expanded a macro."""
     path = tmp_path / "a.p4"
     path.write_text("#define ONE 1 + 0\na   /* why */ b\nc   ONE   d\n\te\n")
-    tokens = tokenize(preprocess(path), str(path))[:-1]
+    tokens = tokenize(preprocess(path), str(path), open_files=True)[:-1]
     columns = {token.text: (token.span.line, token.span.column) for token in tokens}
     assert columns["a"] == (2, 1)
     assert columns["b"] == (2, 15)

@@ -107,7 +107,7 @@ def variants(tokens: list[Token], generator: random.Random, count: int) -> list[
 
 @pytest.mark.parametrize("seed", range(4))
 def test_variants_are_accepted_or_refused(seed: int) -> None:
-    tokens = tokenize(preprocess(ROUTER), str(ROUTER))
+    tokens = tokenize(preprocess(ROUTER), str(ROUTER), open_files=True)
     for variant in variants(tokens, random.Random(seed), 60):
         with suppress(CompileError):
             check_program(parse(variant))

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from v1model.compile import compile_p4
+from v1model.frontend.preprocess import preprocess
+from v1model.fuzz import sources
 from v1model.fuzz.__main__ import _programs
 from v1model.fuzz.packets import packets
+from v1model.fuzz.sources import SourceFuzzer
 from v1model.switch import Switch
 
 CONFORMANCE = Path(__file__).resolve().parents[2] / "conformance"
@@ -27,9 +30,8 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def test_the_pool_program_survives() -> None:
-    result = run(
-        str(POOL), "--packets", "4000", "--requests", "20", "-D", "POOL_SLOTS=64", "-D", "POOL_BLOCKS=16"
-    )
+    amounts = ("--packets", "4000", "--requests", "20", "--texts", "10")
+    result = run(str(POOL), *amounts, "-D", "POOL_SLOTS=64", "-D", "POOL_BLOCKS=16")
     assert result.returncode == 0, result.stderr
     assert "4000 packets, " in result.stdout
     assert "no report" in result.stdout
@@ -41,7 +43,7 @@ HARD = ("tables/matches", "tables/results", "switch/clones", "language/varbits",
 
 def test_conformance_programs_survive_packets_and_requests() -> None:
     programs = [str(CONFORMANCE / f"{name}.p4") for name in HARD]
-    result = run(*programs, "--packets", "3000", "--requests", "200")
+    result = run(*programs, "--packets", "3000", "--requests", "200", "--texts", "5")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("no report") == len(HARD)
     assert "(0 updates accepted)" not in result.stdout
@@ -88,6 +90,18 @@ with tempfile.TemporaryDirectory() as directory:
     assert "AddressSanitizer" in result.stderr or "runtime error" in result.stderr
 
 
+def test_changed_texts_are_programs_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = preprocess(CONFORMANCE / "tables" / "matches.p4")
+    assert 0 < SourceFuzzer(text, random.Random(1)).run(20) < 20
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(sources, "load_text", fail)
+    with pytest.raises(KeyError):
+        SourceFuzzer(text, random.Random(1)).run(1)
+
+
 def test_seeds_get_through_the_parser() -> None:
     """Every state of the pool's parser that a packet can end in is reached by some seed."""
     compiled = compile_p4(POOL, defines={"POOL_SLOTS": "64"})
@@ -120,6 +134,6 @@ def test_programs_that_are_not_there(tmp_path: Path) -> None:
 def test_a_program_that_does_not_compile(tmp_path: Path, source: str) -> None:
     path = tmp_path / "bad.p4"
     path.write_text(source)
-    result = run(str(path), "--packets", "1")
+    result = run(str(path), "--packets", "1", "--texts", "1")
     assert result.returncode == 1
     assert "bad.p4:1" in result.stderr

@@ -8,6 +8,7 @@ import pytest
 
 from tests.v1model.p4runtime.conftest import BOTH
 from tests.v1model.p4runtime.controller import CONTROL, DELETE, INSERT, MODIFY, Controller, Entity
+from v1model.p4runtime import array_entities
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 ADDRESS = "headers.flow.address"
@@ -49,6 +50,13 @@ def test_counters_by_wildcard_and_bad_index(controller: Controller) -> None:
     assert c.write(MODIFY, counter(c, 16), counter(c, -1)) == ["OUT_OF_RANGE", "INVALID_ARGUMENT"]
     assert c.read_code(counter(c, 16)) == "OUT_OF_RANGE"
     assert c.write(MODIFY, counter(c, 0, packets=-1)) == ["INVALID_ARGUMENT"]
+
+
+def test_an_update_of_too_many_elements(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything else waits for it."""
+    monkeypatch.setattr(array_entities, "MAX_ELEMENTS_OF_UPDATE", 8)
+    assert controller.write(MODIFY, counter(controller, packets=1)) == ["RESOURCE_EXHAUSTED"]
+    assert controller.write(MODIFY, counter(controller, 3, packets=1)) == ["OK"]
 
 
 def meter(c: Controller, index: int | None = None, *rates: int) -> Entity:

@@ -119,7 +119,8 @@ def test_state_that_a_new_program_has_no_place_for(
         (b"[]", "is not a JSON object"),
         (b"{}", "is not of the format weir-v1model/1"),
         (b'{"__meta__": {}, "pipelines": []}', "is p4c's JSON for BMv2"),
-        (b'{"format": "weir-v1model/1", "name": "bad.p4", "source": "header {"}', r"bad\.p4:1:1: error: "),
+        (b'{"format": "weir-v1model/1", "name": "bad.p4", "source": "\\ud800"}', "not Unicode's"),
+        (b'{"format": "weir-v1model/1", "name": "bad.p4", "source": "header {"}', r"bad\.p4:1:8: error: "),
     ],
 )
 def test_device_configs_that_are_none(

@@ -158,6 +158,14 @@ def test_endless_recirculation_ends(make: Make) -> None:
     assert switch.statistics()["drops"]["too_many_passes"] == 1
 
 
+def test_loops_inside_loops_end(make: Make) -> None:
+    """Their iterations are counted together: of ten loops by 2,000 there were 2,000 to the tenth power."""
+    loops = "".join(f"for (bit<32> i{n} = 0; i{n} < 2000; i{n} = i{n} + 1) {{" for n in range(10))
+    switch = make(ingress=f"{loops} meta.lost = meta.lost + 1; {'}' * 10}")
+    assert switch.inject(1, frame()) == []
+    assert switch.statistics()["drops"]["endless_loop"] == 1
+
+
 def test_endless_resubmission_and_cloning_end(make: Make) -> None:
     assert make(ingress="resubmit_preserving_field_list(1);").inject(1, frame()) == []
     clones = make(egress="clone(CloneType.E2E, 1);")

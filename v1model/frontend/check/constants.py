@@ -7,10 +7,15 @@ from collections.abc import Callable
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.types import MAX_WIDTH_BITS, BitType, BoolType, EnumType, NewType, Type
-
-# Shifting an `int` to the left by more makes numbers that no program can use.
-MAX_SHIFT_BITS = 4 * MAX_WIDTH_BITS
+from v1model.frontend.types import (
+    MAX_INT_BITS,
+    MAX_STRING_CHARACTERS,
+    BitType,
+    BoolType,
+    EnumType,
+    NewType,
+    Type,
+)
 
 
 def wrap(value: int, kind: Type | None) -> int:
@@ -70,6 +75,9 @@ def fold_binary(node: ast.Binary) -> object | None:
     if node.operator in ("==", "!="):
         return (left == right) is (node.operator == "==")
     if isinstance(left, str) and isinstance(right, str):
+        if len(left) + len(right) > MAX_STRING_CHARACTERS:
+            message = f"this string has more than {MAX_STRING_CHARACTERS} characters"
+            raise CompileError(message, node.span)
         return left + right
     if not isinstance(left, int) or not isinstance(right, int):
         return None
@@ -92,13 +100,20 @@ def _fold_arithmetic(node: ast.Binary, left: int, right: int) -> int | None:
             raise CompileError("division is not defined for negative numbers", node.span)
         case "<<" | ">>" if right < 0:
             raise CompileError("shift by a negative amount", node.right.span)
-        case "<<" | ">>" if right > MAX_SHIFT_BITS:
+        case "<<" | ">>" if right > MAX_INT_BITS:
             if not isinstance(node.type, BitType):
-                raise CompileError(f"shift by more than {MAX_SHIFT_BITS} bits", node.right.span)
-            right = MAX_SHIFT_BITS
+                raise CompileError(f"shift by more than {MAX_INT_BITS} bits", node.right.span)
+            right = MAX_INT_BITS
     if (function := _ARITHMETIC.get(node.operator)) is None:
         return None
-    return wrap(function(left, right), node.type)
+    return bounded(wrap(function(left, right), node.type), node.span)
+
+
+def bounded(value: int, span: ast.Span) -> int:
+    """`value`, the result of operands that were bounded; refused if it is wider than an `int` may be."""
+    if value.bit_length() > MAX_INT_BITS:
+        raise CompileError(f"this number has more than {MAX_INT_BITS} bits", span)
+    return value
 
 
 def fold_unary(node: ast.Unary) -> object | None:

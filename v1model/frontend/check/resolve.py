@@ -11,6 +11,7 @@ from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
 from v1model.frontend.check.substitute import DONT_CARE, instantiate
 from v1model.frontend.types import (
+    MAX_FIELDS,
     MAX_VARBIT_BITS,
     MAX_WIDTH_BITS,
     BitType,
@@ -61,8 +62,27 @@ def resolve(c: Context, ref: ast.TypeRef) -> Type:
             found = _stack_type(c, ref)
         case _:
             raise AssertionError(f"unknown type reference {type(ref).__name__}")
+    if _count_fields(c, found) > MAX_FIELDS:
+        raise CompileError(f"this type has more than {MAX_FIELDS} fields in all", ref.span)
     ref.resolved = found
     return found
+
+
+def _count_fields(c: Context, found: Type) -> int:
+    """How many values without fields a type consists of; no type is walked twice, for they share parts."""
+    match found:
+        case TupleType(elements=elements):
+            parts = list(elements)
+        case RecordType(fields=fields):
+            parts = [part for _, part in fields]
+        case StackType(element=element, size=size):
+            return size * max(1, _count_fields(c, element))
+        case _:
+            return 1
+    known = c.field_counts.get(id(found))
+    if known is None:  # the type is kept with its count, so that its id stays its own
+        known = c.field_counts[id(found)] = found, sum(_count_fields(c, part) for part in parts)
+    return known[1]
 
 
 def _base_type(c: Context, ref: ast.BaseTypeRef) -> Type:

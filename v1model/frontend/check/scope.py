@@ -59,6 +59,8 @@ class Context:
     cut_again: set[int] = field(default_factory=set)
     # The subject of the switch statement that is being checked: the only place for action_run.
     switch_subject: ast.Expression | None = None
+    # By id: a struct or tuple type, and how many values without fields it consists of.
+    field_counts: dict[int, tuple[Type, int]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls) -> Context:

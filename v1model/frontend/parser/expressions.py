@@ -10,7 +10,7 @@ from v1model.frontend.lexer import INTEGER, RIGHT_SHIFT_HALF, STRING, Token
 from v1model.frontend.parser import types
 from v1model.frontend.parser.cursor import CLOSING_ANGLES, Cursor, join
 from v1model.frontend.parser.rules import parses
-from v1model.frontend.types import MAX_WIDTH_BITS
+from v1model.frontend.types import MAX_INT_BITS, MAX_WIDTH_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ PRECEDENCE = {
 }  # fmt: skip
 _CLOSING_OPERATORS = frozenset({">", ">=", ">>"})
 PREFIX_OPERATORS = frozenset("!~-+")
+_MAX_WIDTH_DIGITS = 9
 
 
 @parses
@@ -235,7 +236,7 @@ def integer_literal(token: Token) -> ast.IntLiteral:
     width: int | None = None
     if prefix:
         size, text = text.split(prefix)
-        width = int(size)
+        width = int(size[:_MAX_WIDTH_DIGITS])  # more digits are too wide in any case
     base = {"0x": 16, "0d": 10, "0o": 8, "0b": 2}.get(text[:2], 10)
     digits = text[2:] if text[:2] in ("0x", "0d", "0o", "0b") else text
     if not digits:
@@ -254,6 +255,8 @@ def _sized_literal(token: Token, value: int, width: int | None, signed: bool) ->
         value &= (1 << width) - 1
         if signed and width and value >> (width - 1):
             value -= 1 << width
+    elif value.bit_length() > MAX_INT_BITS:
+        raise CompileError(f"this number has more than {MAX_INT_BITS} bits", token.span)
     return ast.IntLiteral(token.span, value, width, signed)
 
 

@@ -9,8 +9,8 @@ pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
 
-from engines.vllm.memory import KvMemory
 from engines.vllm.space import Layout
+from engines.vllm.tensors import KvTensors
 from hostlib.engine import KvSpace
 from hostlib.errors import KeySpaceError
 
@@ -41,11 +41,11 @@ def test_what_is_read_from_one_engine_is_written_to_another(shape: str) -> None:
     torch.manual_seed(1)
     mine = {name: SHAPES[shape]() for name in NAMES}
     theirs = {name: torch.zeros_like(tensor) for name, tensor in mine.items()}
-    here, there = KvMemory(LAYOUT, mine), KvMemory(LAYOUT, theirs)
+    here, there = KvTensors(LAYOUT, mine), KvTensors(LAYOUT, theirs)
     for block in range(BLOCKS):
         for index, length in enumerate(LAYOUT.space.object_bytes):
             content = here.read(block, index)
-            assert content.numel() == there.empty(index).numel() == length
+            assert len(content) == len(there.empty(index)) == length
             there.write(block, index, content)
     assert all(torch.equal(mine[name], theirs[name]) for name in NAMES)
 
@@ -60,4 +60,4 @@ def test_what_is_read_from_one_engine_is_written_to_another(shape: str) -> None:
 )
 def test_tensors_that_do_not_fit_are_refused(tensors: dict[str, torch.Tensor], why: str) -> None:
     with pytest.raises(KeySpaceError, match=why):
-        KvMemory(LAYOUT, tensors)
+        KvTensors(LAYOUT, tensors)

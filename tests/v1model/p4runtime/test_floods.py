@@ -1,0 +1,186 @@
+"""Who reaches the server but is no controller keeps nobody from his work."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import grpc
+import pytest
+
+from tests.v1model.p4runtime.controller import INSERT, Controller
+from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts, RunningSwitch
+from tests.v1model.p4runtime.http2 import HalfOpen
+from tests.v1model.p4runtime.test_tables import index_entry
+from v1model.dataplane import CounterValue, DataPlaneError, TableEntry
+from v1model.ir import ActionCall, KeyMatch
+from v1model.p4runtime import calls, handlers
+from v1model.p4runtime.calls import MAX_RUNNING, MAX_RUNNING_OF_PEER, MAX_WAITING, Calls
+from v1model.p4runtime.engine import EmbeddedEngine
+from v1model.p4runtime.pipeline import ENTITIES_AT_ONCE, Pipeline
+from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+
+TIMEOUT_S = 60.0
+METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "StreamChannel")
+
+
+@pytest.fixture
+def stranger(switch: RunningSwitch) -> Iterator[p4runtime_pb2_grpc.P4RuntimeStub]:
+    """A client with a connection of its own that takes part in no arbitration."""
+    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
+    with grpc.insecure_channel(switch.address, options=options) as channel:
+        yield p4runtime_pb2_grpc.P4RuntimeStub(channel)
+
+
+def is_served(c: Controller, stranger: p4runtime_pb2_grpc.P4RuntimeStub) -> None:
+    """The primary writes and reads, a newcomer is answered, another controller takes over."""
+    assert c.write(INSERT, index_entry(c, 1)) == ["OK"]
+    assert len(c.read_table("index")) == 1
+    stranger.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=TIMEOUT_S)
+    stranger.GetForwardingPipelineConfig(
+        p4runtime_pb2.GetForwardingPipelineConfigRequest(), timeout=TIMEOUT_S
+    )
+    Controller(c.address, c.p4info, election_id=9).close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("connections", "each"), [(1, 100), (2 * MAX_WAITING, 1), (8, 30)])
+def test_calls_that_are_never_ended(
+    controller: Controller,
+    stranger: p4runtime_pb2_grpc.P4RuntimeStub,
+    method: str,
+    connections: int,
+    each: int,
+) -> None:
+    attackers = [HalfOpen(controller.address) for _ in range(connections)]
+    try:
+        for attacker in attackers:
+            for number in range(each):
+                attacker.begin(method, b"\0\0\0\x80\0half" if number % 2 else b"")
+        # The server has seen the last of them: on one connection it gives up the surplus.
+        if connections == 1:
+            assert attackers[0].is_ended()
+        is_served(controller, stranger)
+    finally:
+        for attacker in attackers:
+            attacker.close()
+
+
+def test_connections_that_say_nothing(
+    controller: Controller, stranger: p4runtime_pb2_grpc.P4RuntimeStub
+) -> None:
+    host, port = controller.address.rsplit(":", 1)
+    with contextlib.ExitStack() as silent:
+        for _ in range(300):
+            silent.enter_context(socket.create_connection((host, int(port)), TIMEOUT_S))
+        is_served(controller, stranger)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_call_whose_request_does_not_come_is_given_up(
+    switch: RunningSwitch, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr(calls, "REQUEST_TIMEOUT_S", 0.1)
+    attacker = HalfOpen(switch.address)
+    attacker.begin(method, b"\0\0\0\x80\0half")
+    assert attacker.is_ended()
+    attacker.close()
+
+
+def test_a_stream_message_that_no_controller_sends_ends_the_stream(
+    stranger: p4runtime_pb2_grpc.P4RuntimeStub,
+) -> None:
+    """Each was answered by an error that repeated it, and waited for the client in memory."""
+    request = p4runtime_pb2.StreamMessageRequest()
+    request.packet.metadata.add(metadata_id=1, value=bytes(handlers.MAX_STREAM_MESSAGE_BYTES))
+    stream = stranger.StreamChannel(itertools.repeat(request, 3), timeout=TIMEOUT_S)
+    with pytest.raises(grpc.RpcError) as caught:
+        list(stream)
+    assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_an_error_repeats_little_of_a_stream_message(stranger: p4runtime_pb2_grpc.P4RuntimeStub) -> None:
+    def requests() -> Iterator[p4runtime_pb2.StreamMessageRequest]:
+        for size in (10, 100_000):
+            request = p4runtime_pb2.StreamMessageRequest()
+            request.packet.metadata.add(metadata_id=1, value=bytes(size))
+            yield request
+
+    errors = [message.error for message in stranger.StreamChannel(requests(), timeout=TIMEOUT_S)]
+    assert [len(error.packet_out.packet_out.metadata) for error in errors] == [1, 0]
+
+
+def test_requests_that_are_no_messages(switch: RunningSwitch) -> None:
+    with grpc.insecure_channel(switch.address) as channel:
+        for method in METHODS:
+            call = channel.stream_stream(
+                f"/p4.v1.P4Runtime/{method}", request_serializer=None, response_deserializer=None
+            )
+            with pytest.raises(grpc.RpcError) as caught:
+                list(call(iter([b"\xff\xff\xff"]), timeout=TIMEOUT_S))
+            assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+            with contextlib.suppress(grpc.RpcError):  # a stream ends, a call has nothing to answer
+                assert list(call(iter([]), timeout=TIMEOUT_S)) == []
+
+
+def test_calls_of_a_connection_that_no_primary_uses_are_few() -> None:
+    server = Calls()
+    with contextlib.ExitStack() as held:
+        for _ in range(MAX_RUNNING_OF_PEER):
+            held.enter_context(server.running("ipv4:1", is_primary=False))
+        with pytest.raises(DataPlaneError, match="of this connection"):
+            held.enter_context(server.running("ipv4:1", is_primary=False))
+        for _ in range(MAX_RUNNING):
+            held.enter_context(server.running("ipv4:2", is_primary=True))
+        with pytest.raises(DataPlaneError, match="try again"):
+            held.enter_context(server.running("ipv4:2", is_primary=True))
+        held.enter_context(server.running("ipv4:3", is_primary=False))
+    with server.running("ipv4:1", is_primary=False):
+        pass
+    server.close()
+
+
+def test_a_long_read_lets_others_have_their_turn(embedded_artifacts: Artifacts) -> None:
+    """A wildcard was read whole: whoever wrote waited for seconds. What is deleted meanwhile is left out."""
+    data_plane = EmbeddedEngine({}, CPU_PORT).load(embedded_artifacts.device_config)
+    pipeline = Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=embedded_artifacts.p4info), data_plane)
+    entries = [
+        TableEntry("FlowIngress.index", (KeyMatch(key),), ActionCall("FlowIngress.set_slot", (1, 2)))
+        for key in range(4 * ENTITIES_AT_ONCE)
+    ]
+    for entry in entries:
+        data_plane.insert(entry)
+    turns = 0
+
+    def turn() -> contextlib.AbstractContextManager[None]:
+        nonlocal turns
+        turns += 1
+        if turns == 2:  # some entries are in the answer by now
+            for entry in entries:
+                data_plane.delete(entry)
+        return nullcontext()
+
+    for wildcard in ("table_entry", "direct_counter_entry"):
+        for entry in entries:
+            with contextlib.suppress(DataPlaneError):
+                data_plane.insert(entry)
+        turns, entity = 0, p4runtime_pb2.Entity()
+        getattr(entity, wildcard).SetInParent()
+        entity.table_entry.counter_data.SetInParent() if wildcard == "table_entry" else None
+        read = sum(len(response.entities) for response in pipeline.read([entity], turn))
+        assert 0 < read < len(entries)
+        assert turns == 2
+
+
+def test_counters_are_read_in_pieces(embedded_artifacts: Artifacts) -> None:
+    data_plane = EmbeddedEngine({}, CPU_PORT).load(embedded_artifacts.device_config)
+    name = "FlowIngress.kinds"
+    data_plane.set_counter(name, 15, CounterValue(7, 8))
+    assert data_plane.counters(name, 14, 2) == [CounterValue(0, 0), CounterValue(7, 8)]
+    assert len(data_plane.counters(name)) == 16
+    for first, count in ((15, 2), (-1, 1), (17, 0)):
+        with pytest.raises(DataPlaneError, match="has 16 elements"):
+            data_plane.counters(name, first, count)

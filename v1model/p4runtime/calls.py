@@ -1,0 +1,140 @@
+"""Calls whose client keeps the server waiting: how many there may be, and for how long.
+
+gRPC's own server waits for a call's request in a thread, for ever. Here every call is a stream to gRPC, so
+that it comes to us before its request does, and can be given up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from v1model.dataplane import DataPlaneError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import grpc
+
+REQUEST_TIMEOUT_S = 10.0  # from the begin of a call to the last byte of its request
+RESPONSE_TIMEOUT_S = 60.0  # until a client takes the next message that is for it
+MAX_WAITING = 32  # calls whose request is not there; each may hold the better part of one
+MAX_RUNNING = 32  # calls that read and write; as many again for the primaries' connections
+MAX_RUNNING_OF_PEER = 4  # of a connection that no primary uses
+_LOOK_S = 0.5
+
+
+@dataclass(slots=True, eq=False)
+class _Wait:
+    context: grpc.ServicerContext
+    peer: str
+    deadline: float
+    counts: bool  # among those of which there may be MAX_WAITING
+    number: int
+
+
+_SHARED_PEERS = ("unix:", "")  # gRPC does not tell connections by a Unix socket from one another
+
+
+class Calls:
+    """A thread of its own cancels calls that have waited too long; the client sees CANCELLED."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waits: dict[_Wait, None] = {}
+        self._numbers = itertools.count()
+        self._running: Counter[tuple[bool, str]] = Counter()
+        self._closed = False
+        threading.Thread(target=self._look, name="p4runtime-deadlines", daemon=True).start()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    @contextmanager
+    def for_request(self, context: grpc.ServicerContext) -> Iterator[None]:
+        """While a call waits for its first message. If too many do, the connection that has most of them
+        loses its oldest, so that nobody keeps others out with calls that come to nothing."""
+        wait = _Wait(context, context.peer(), time.monotonic() + REQUEST_TIMEOUT_S, True, next(self._numbers))
+        with self._waiting(wait):
+            yield
+
+    @contextmanager
+    def for_response(self, context: grpc.ServicerContext) -> Iterator[None]:
+        """While a call waits for its client to take a message."""
+        deadline = time.monotonic() + RESPONSE_TIMEOUT_S
+        with self._waiting(_Wait(context, "", deadline, False, next(self._numbers))):
+            yield
+
+    @contextmanager
+    def running(self, peer: str, *, is_primary: bool) -> Iterator[None]:
+        """While a call has its request and is not done. RESOURCE_EXHAUSTED if too many run."""
+        key = is_primary, peer
+        with self._changed:
+            self._check_room(key)
+            self._running[key] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running[key] -= 1
+                if not self._running[key]:
+                    del self._running[key]
+
+    def _check_room(self, key: tuple[bool, str]) -> None:
+        is_primary, peer = key
+        if sum(count for other, count in self._running.items() if other[0] == is_primary) >= MAX_RUNNING:
+            raise DataPlaneError("RESOURCE_EXHAUSTED", f"{MAX_RUNNING} calls run already: try again")
+        if not is_primary and peer not in _SHARED_PEERS and self._running[key] >= MAX_RUNNING_OF_PEER:
+            raise DataPlaneError(
+                "RESOURCE_EXHAUSTED", f"{MAX_RUNNING_OF_PEER} calls of this connection run already: try again"
+            )
+
+    @contextmanager
+    def _waiting(self, wait: _Wait) -> Iterator[None]:
+        with self._changed:
+            was_empty = not self._waits
+            self._waits[wait] = None
+            surplus = self._surplus() if wait.counts else None
+            if surplus is not None:
+                del self._waits[surplus]
+            if was_empty:
+                self._changed.notify()
+        if surplus is not None:
+            _cancel(surplus)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._waits.pop(wait, None)
+
+    def _surplus(self) -> _Wait | None:
+        counted = [wait for wait in self._waits if wait.counts]
+        if len(counted) <= MAX_WAITING:
+            return None
+        calls = Counter(wait.peer for wait in counted)
+        return min(counted, key=lambda wait: (-calls[wait.peer], wait.number))
+
+    def _look(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waits or self._closed)
+                if self._closed:
+                    return
+                now = time.monotonic()
+                late = [wait for wait in self._waits if wait.deadline <= now]
+                for wait in late:
+                    del self._waits[wait]
+            for wait in late:
+                _cancel(wait)
+            time.sleep(_LOOK_S)
+
+
+def _cancel(wait: _Wait) -> None:
+    wait.context.cancel()  # type: ignore[no-untyped-call]  # gRPC's

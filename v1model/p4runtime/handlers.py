@@ -1,0 +1,107 @@
+"""The service's methods as gRPC calls them.
+
+To gRPC each is a stream of bytes: so a call can be given up before its request is there (calls.py), and a
+message is parsed by the thread that needs it and not by the one that all calls share. On the wire there is no
+difference.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from v1model.dataplane import DataPlaneError
+from v1model.protos.p4.v1 import p4runtime_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from google.protobuf.message import Message
+
+    from v1model.p4runtime.service import P4RuntimeService
+
+# The largest device config with its P4Info, or some 100,000 table entries; in memory several times over.
+MAX_MESSAGE_BYTES = 16 << 20
+MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
+_SERVICE = p4runtime_pb2.DESCRIPTOR.services_by_name["P4Runtime"]
+
+
+def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message]:
+    """What a gRPC server needs to serve `service`."""
+    requests = {
+        "Write": p4runtime_pb2.WriteRequest,
+        "Read": p4runtime_pb2.ReadRequest,
+        "SetForwardingPipelineConfig": p4runtime_pb2.SetForwardingPipelineConfigRequest,
+        "GetForwardingPipelineConfig": p4runtime_pb2.GetForwardingPipelineConfigRequest,
+        "Capabilities": p4runtime_pb2.CapabilitiesRequest,
+    }
+    behaviours: dict[str, Any] = {
+        name: partial(_answer, service, getattr(service, name), request, is_stream=name == "Read")
+        for name, request in requests.items()
+    }
+    behaviours["StreamChannel"] = partial(_converse, service)
+    methods = {
+        name: grpc.stream_stream_rpc_method_handler(
+            behaviour, response_serializer=lambda message: message.SerializeToString()
+        )
+        for name, behaviour in behaviours.items()
+    }
+    return grpc.method_handlers_generic_handler(_SERVICE.full_name, methods)
+
+
+def _answer(
+    service: P4RuntimeService,
+    method: Callable[[Any, grpc.ServicerContext], Any],
+    kind: type[Message],
+    requests: Iterator[bytes],
+    context: grpc.ServicerContext,
+    *,
+    is_stream: bool,
+) -> Iterator[Message]:
+    """A method with one request, and one answer or (`is_stream`) several."""
+    with service.calls.for_request(context):
+        data = next(requests, None)
+    if data is None:
+        _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
+    answer = method(_parsed(kind, data, context), context)
+    del data
+    if is_stream:
+        yield from answer
+    else:
+        with service.calls.for_response(context):
+            yield answer
+
+
+def _converse(
+    service: P4RuntimeService, requests: Iterable[bytes], context: grpc.ServicerContext
+) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
+    return service.StreamChannel(_stream_messages(requests), context)
+
+
+def _stream_messages(requests: Iterable[bytes]) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
+    """Raises DataPlaneError for what no controller sends, which ends the stream."""
+    for data in requests:
+        if len(data) > MAX_STREAM_MESSAGE_BYTES:
+            raise DataPlaneError(
+                "RESOURCE_EXHAUSTED",
+                f"a stream message of {len(data)} bytes; at most {MAX_STREAM_MESSAGE_BYTES} are possible",
+            )
+        try:
+            yield p4runtime_pb2.StreamMessageRequest.FromString(data)
+        except DecodeError:
+            raise DataPlaneError("INVALID_ARGUMENT", "a stream message is no StreamMessageRequest") from None
+
+
+def _parsed(kind: type[Message], data: bytes, context: grpc.ServicerContext) -> Message:
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, f"the request is no {kind.DESCRIPTOR.name}")
+
+
+def _refuse(context: grpc.ServicerContext, code: grpc.StatusCode, details: str) -> NoReturn:
+    context.abort(code, details)
+    raise AssertionError("abort never returns")

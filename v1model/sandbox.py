@@ -1,0 +1,191 @@
+"""Compiles what came over the network: in a process of its own, which has limits and can be killed.
+
+A program's text decides how much work it is, so whoever sends one could keep a compiler busy for ever, take
+all memory, or find a fault in it. The process gets its task on standard input, opens no file that the text
+names, leaves what it makes in the cache and answers on standard output. It and each C compiler that it starts
+have the limits below; whoever waits for it kills the whole group when it takes too long, and so does the end
+of the switch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from v1model.backend import CompiledProgram, Tracing, building, finish
+from v1model.compile import compile_text, find_compiled
+from v1model.errors import CompileError
+from v1model.frontend.ast import Span
+
+if TYPE_CHECKING:
+    from v1model.backend.extern_source import ExternSource
+
+# p4/weir.p4 takes 1 s and 90 MB of the process, its full build 8 s and 200 MB of a C compiler.
+MAX_CPU_S = 60  # of each process
+MAX_DURATION_S = 300.0  # of all, on a machine that does other things
+MAX_MEMORY_BYTES = 2 << 30  # of each process
+MAX_FILE_BYTES = 256 << 20  # of a shared object; what is loaded is no larger
+MAX_OPEN_FILES = 256
+MAX_ERROR_CHARACTERS = 1500  # of each part of an error: gRPC's clients take 8 KiB in all
+
+_CODE = "from v1model.sandbox import main; main()"
+_GRACE_S = 5
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text that `preprocess` has made, and what it is compiled for. `open_files`: places in errors may be
+    looked up in the files that it names, because who runs the switch made it, on this machine."""
+
+    text: str
+    name: str
+    externs: ExternSource | None = None
+    tracing: Tracing = Tracing.OFF
+    open_files: bool = False
+
+    def find(self) -> CompiledProgram | None:
+        """What was compiled of it before."""
+        return find_compiled(self.text, self.name, self.externs, tracing=self.tracing)
+
+    def compile(self) -> None:
+        """Puts a quick build into the cache; CompileError says where and why it can't."""
+        compile_text(
+            self.text, self.name, self.externs, tracing=self.tracing, quick=True, open_files=self.open_files
+        )
+
+
+def sandboxed_compile(source: Source) -> CompiledProgram:
+    """The program, perhaps as a quick build, from the cache or a process of its own. Raises CompileError, and
+    OSError if what it made can't be kept."""
+    compiled = source.find()
+    if compiled is None:
+        _run(source)
+        compiled = source.find()
+    if compiled is None:
+        raise CompileError("what was compiled is not in the cache: is another process removing it?")
+    return compiled
+
+
+def sandboxed_finish(compiled: CompiledProgram) -> CompiledProgram:
+    """The same with the full build of a program that has only a quick one."""
+    if compiled.quick and not building.is_intact(compiled.library):
+        _run(compiled)
+    return replace(compiled, quick=None)
+
+
+def _run(task: Source | CompiledProgram) -> None:
+    """Has a process do the task, and waits for it."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(building.PACKAGE.parent), *sys.path])}
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", _CODE],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+    with building.running(process):
+        try:
+            answer, _ = process.communicate(pickle.dumps(task), MAX_DURATION_S)
+        except subprocess.TimeoutExpired:
+            answer = b""
+        _kill_group(process)
+    if answer:
+        _check(answer)
+    else:
+        raise CompileError(_death(process.returncode))
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process, if it has not ended, and C compilers that it left."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    finally:
+        process.wait()
+
+
+def _check(answer: bytes) -> None:
+    told = json.loads(answer)
+    match told["kind"]:
+        case "OSError":
+            raise OSError(told["errno"], told["message"])
+        case "CompileError":
+            span = Span(*told["span"]) if told["span"] else None
+            raise CompileError(told["message"], span, told["hint"])
+
+
+def _death(code: int) -> str:
+    if code == -signal.SIGXCPU:
+        return f"compiling the program took more than {MAX_CPU_S} s of CPU"
+    if code == -signal.SIGKILL:
+        return f"compiling the program took more than {MAX_DURATION_S:.0f} s, or the switch ends"
+    return f"the compiler ended without an answer (exit code {code}): a defect of the compiler"
+
+
+# --- in the process ----------------------------------------------------------------------
+
+
+def main() -> None:
+    """Does the task on standard input within the limits; what came of it goes to standard output."""
+    _set_limits()
+    building.stay_in_group()
+    task = pickle.loads(sys.stdin.buffer.read())  # of the process that started this one
+    sys.stdout.write(json.dumps(_answer(task)))
+    sys.stdout.flush()
+    os._exit(0)  # threads that compile the runtime for a program that was refused end with the group
+
+
+def _set_limits() -> None:
+    for limit, value in (
+        (resource.RLIMIT_CPU, MAX_CPU_S + _GRACE_S),
+        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
+        (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        most = resource.getrlimit(limit)[1]
+        allowed = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (allowed, allowed))
+    # The soft limit's signal says which limit it was; the hard one kills.
+    hard_s = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (min(MAX_CPU_S, hard_s), hard_s))
+    # Nobody waits for it any more when the switch is killed.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _answer(task: Source | CompiledProgram) -> dict[str, Any]:
+    try:
+        if isinstance(task, Source):
+            task.compile()
+        else:
+            finish(task)
+    except CompileError as error:
+        return _refusal(error.message, error.span, error.hint)
+    except OSError as error:
+        return {"kind": "OSError", "errno": error.errno or 0, "message": error.strerror or str(error)}
+    except MemoryError:
+        most = f"{MAX_MEMORY_BYTES >> 20} MiB"
+        return _refusal(f"compiling the program takes more than {most} of memory")
+    except RecursionError:
+        return _refusal("the program is nested too deeply")
+    return {"kind": ""}
+
+
+def _refusal(message: str, span: Span | None = None, hint: str = "") -> dict[str, Any]:
+    place = span and (_shortened(span.file), span.line, span.column, span.length)
+    return {"kind": "CompileError", "message": _shortened(message), "span": place, "hint": _shortened(hint)}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]} ..."
