@@ -125,13 +125,20 @@ class History:
             self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")
 
     def not_read(
-        self, operation: Operation, durable_since_s: float | None, began_s: float, now_s: float
+        self,
+        operation: Operation,
+        place: Place,
+        durable_since_s: float | None,
+        began_s: float,
+        now_s: float,
     ) -> None:
         """There is no such block, a read was told that began at `began_s`. Of a chain that may be an answer
         to what was asked before."""
         self.outcomes["not_found"] += 1
         if durable_since_s is None or durable_since_s >= began_s:
             return
+        if any(one.ended_s > began_s for one in self._deletions[place]):
+            return  # it was being deleted while it was read
         if not operation.chain:
             self.violation(
                 LOST,

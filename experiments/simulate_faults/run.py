@@ -158,7 +158,7 @@ class Player:
         try:
             self._was_read(operation, place, await self._world.clients[operation.node].get(block))
         except BlockNotFoundError:
-            self.history.not_read(operation, durable_s, began_s, self._loop.time())
+            self.history.not_read(operation, place, durable_s, began_s, self._loop.time())
 
     async def _read_chain(self, operation: Operation) -> None:
         first = operation.key - operation.key % CHAIN_BLOCKS
@@ -169,8 +169,9 @@ class Player:
         for (place, _), block in zip(chain, fetched.blocks, strict=False):
             self._was_read(operation, place, block)
         if isinstance(fetched.ended_by, BlockNotFoundError):
-            missing = durable_s[len(fetched.blocks)]
-            self.history.not_read(operation, missing, began_s, self._loop.time())
+            at = len(fetched.blocks)
+            missing = durable_s[at]
+            self.history.not_read(operation, chain[at][0], missing, began_s, self._loop.time())
         elif fetched.ended_by is not None:
             raise fetched.ended_by
         self.history.outcomes["chains"] += 1
