@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from controller.config import Host
     from controller.costs import Costs
-    from controller.operations import Announce, PacketOperation, TableOperation
+    from controller.operations import Packet, TableOperation
     from controller.p4info import Program
     from controller.p4runtime_client import SwitchClient
 
@@ -84,7 +84,7 @@ class P4RuntimeAdapter:
         codes = self._client.write_updates([self._update(operation) for operation in operations])
         return [_RESULTS.get(code, Result.FAILED) for code in codes]
 
-    def send(self, operations: Sequence[PacketOperation | Announce]) -> None:
+    def send(self, operations: Sequence[Packet]) -> None:
         """Send control operations as PacketOut."""
         client = self._client
         for operation in operations:

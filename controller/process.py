@@ -15,6 +15,7 @@ from controller import residents
 from controller.block_id import tenant_of
 from controller.channel import let_threads_sleep
 from controller.costs import add_up
+from controller.deletions import Deletions
 from controller.errors import ConfigError, ControllerError
 from controller.membership import Membership, first_epoch
 from controller.phantom import PhantomAdapter, other_key
@@ -57,6 +58,7 @@ class ControllerProcess:
         first_election_id = int(time.time() * 1000) << 16
         stores = {store for switch in config.switches for store in switch.stores}
         self.membership = Membership(stores, config.replicas, first_epoch(time.time()))
+        self._deletions = Deletions()
         self.workers = [self._worker(switch, first_election_id, event_logs) for switch in config.switches]
         self._residents = None if config.router is None else ResidentsReport(config.router)
 
@@ -216,7 +218,10 @@ class ControllerProcess:
             size, thresholds, switch.stores, policy, adapter, residual, log, config.push, placed_here
         )  # fmt: skip
         hosts = [port.host.ipv4 for port in switch.ports if port.host is not None]
-        return SwitchWorker(switch.name, session, pool, self.membership, hosts, switches=len(config.switches))
+        return SwitchWorker(
+            switch.name, session, pool, self.membership, hosts, switches=len(config.switches),
+            deletions=self._deletions,
+        )  # fmt: skip
 
     def _event_log(self, path: Path, head: Head) -> Callable[[Event], None]:
         try:

@@ -23,6 +23,7 @@ from hostlib.block import Block, Place
 from hostlib.catalog import FIRST, LAST, Entry, read_page
 from hostlib.errors import MalformedError
 from hostlib.members import Members, State
+from hostlib.tombstones import AgedStone, Tombstone, delete_message, read_stones_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from hostlib.members import Member
     from hostlib.transport import Transport
 
+MAX_STONE_PAGES = 20_000
+"""Of tombstones, from one peer."""
 TRIES = 8
 AGAIN_S = 0.1
 MAX_AGAIN_S = 0.5
@@ -60,6 +63,10 @@ class CatchUpStats:
     """Not to be had from the peer that listed them; the pass counts as incomplete."""
     silent_peers: int = 0
     """Lists given up because the peer did not answer."""
+    tombstones: int = 0
+    """Read of peers."""
+    told: int = 0
+    """Peers that listed what was deleted here, and were told so."""
     impatient: int = 0
     """Lists given up because the peer took too long for what it gave."""
 
@@ -104,6 +111,15 @@ class Shelf(Protocol):
     def has_room(self) -> bool:
         """Whether more may come now."""
 
+    def bury(self, aged: AgedStone) -> None:
+        """Take what a peer says was deleted."""
+
+    def deleted(self, place: Place, write: int) -> Sequence[Tombstone]:
+        """Why one write of a block is not to be copied."""
+
+    def knows_deletions(self) -> None:
+        """A peer which was there all the time has said all that was deleted."""
+
 
 class CatchUp:
     """Copies what `joining` lacks."""
@@ -127,12 +143,14 @@ class CatchUp:
         they had listed. Peers that have used up the patience there is with them, by address, count as if they
         had."""
         self._epoch = members.epoch
-        complete = True
         patience = patience if patience is not None else defaultdict(Patience)
         now_s = asyncio.get_running_loop().time
         strangers: list[tuple[str, list[Entry]]] = []
-        for peer in members.nodes:
-            if peer.address != own_address and peer.state is not State.DOWN:
+        peers = [one for one in members.nodes if one.address != own_address and one.state is not State.DOWN]
+
+        async def blocks() -> bool:
+            complete = True
+            for peer in peers:
                 left = patience[peer.address]
                 left.begin(now_s())
                 others: list[Entry] = []
@@ -140,13 +158,16 @@ class CatchUp:
                 complete = (read or left.is_over(now_s())) and complete
                 left.end(now_s())
                 strangers.append((peer.address, others))
-        for address, others in strangers:
-            left = patience[address]
-            left.begin(now_s())
-            failed = await self._copy_all(address, others, left)
-            complete = (not failed or left.is_over(now_s())) and complete
-            left.end(now_s())
-        return complete
+            for address, others in strangers:
+                left = patience[address]
+                left.begin(now_s())
+                failed = await self._copy_all(address, others, left)
+                complete = (not failed or left.is_over(now_s())) and complete
+                left.end(now_s())
+            return complete
+
+        # All are asked for what was deleted at once: one that is silent keeps nobody in doubt.
+        return all(await asyncio.gather(blocks(), *(self._stones_from(peer.address) for peer in peers)))
 
     async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         """Copy one block; whether it is here now."""
@@ -172,10 +193,11 @@ class CatchUp:
 
     def on_reply(self, message: wire.Message, address: str) -> bool:
         """A VALUE, NOT_FOUND, FOUND or KEYS; whether something here waited for it."""
+        stones = message.flags & wire.FLAG_TOMBSTONES
         asked = {
             wire.OP_VALUE: (wire.OP_GET,),
             wire.OP_FOUND: (wire.OP_STAT,),
-            wire.OP_KEYS: (wire.OP_LIST,),
+            wire.OP_KEYS: (wire.OP_LIST | stones,),
             wire.OP_NOT_FOUND: (wire.OP_GET, wire.OP_STAT),
             wire.OP_REFUSED: (wire.OP_GET,),
         }.get(message.op, ())
@@ -211,7 +233,7 @@ class CatchUp:
             if following <= start and following != LAST:
                 return False  # else a peer could keep this node busy for ever
             start = following
-            lacking = [entry for entry in entries if self._shelf.lacks(entry)]
+            lacking = [entry for entry in entries if self._is_lacking(peer.address, entry)]
             self.stats.listed += len(entries)
             patience.earned(len(entries) - len(lacking))
             of_home = [entry for entry in lacking if members.is_home(peer.number, entry.place.key)]
@@ -223,6 +245,42 @@ class CatchUp:
             failed += await self._copy_all(peer.address, of_home, patience)
         self.stats.passes += 1
         return not failed
+
+    def _is_lacking(self, peer: str, entry: Entry) -> bool:
+        """Whether what a peer listed is to be copied. Who lists what was deleted has missed that."""
+        if not self._shelf.lacks(entry):
+            return False
+        stones = self._shelf.deleted(entry.place, entry.write)
+        if stones:
+            self.stats.told += 1
+            self._transport.send(peer, [delete_message(one, entry.fragments, 0) for one in stones])
+        return not stones
+
+    async def _stones_from(self, peer: str) -> bool:
+        """Read all that a peer knows to be deleted; whether it answered. One that answers what is no list, or
+        a list without end, is not asked again for that."""
+        start, knows_all = FIRST, True
+        for _ in range(MAX_STONE_PAGES):
+            if start == LAST:
+                break
+            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0, wire.FLAG_TOMBSTONES)
+            if page is None or page.op != wire.OP_KEYS or not page.flags & wire.FLAG_TOMBSTONES:
+                self.stats.silent_peers += 1
+                return False
+            try:
+                following, stones = read_stones_page(page.value)
+            except MalformedError:
+                return True
+            if following <= start and following != LAST:
+                return True
+            start = following
+            knows_all = knows_all and bool(page.flags & wire.FLAG_HELD)
+            for aged in stones:
+                self._shelf.bury(aged)
+            self.stats.tombstones += len(stones)
+        if knows_all and start == LAST:
+            self._shelf.knows_deletions()
+        return True
 
     async def _copy_all(self, peer: str, entries: Sequence[Entry], patience: Patience) -> int:
         """How many of these did not come, of those that there was patience for."""
@@ -277,7 +335,7 @@ class CatchUp:
         self, peer: str, op: int, place: Place, fragment: int, fragments: int, write: int, flags: int = 0
     ) -> wire.Message | None:
         """The reply, None if there is none after some tries."""
-        key = (peer, op, place, fragment)
+        key = (peer, op | flags & wire.FLAG_TOMBSTONES, place, fragment)
         future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
         self._waiting[key] = future
         try:

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from hostlib import wire
 from hostlib.client_options import ClientOptions, ClientStats
+from hostlib.deletion import Deletions
 from hostlib.errors import (
     BlockNotFoundError,
     BlockTooLongError,
@@ -55,6 +56,9 @@ class Client:
         self._fetches = Fetches(self._exchange, seal, pushed, self.get_latencies_s)
         self._offers = Offers(self._exchange, seal)
         self._presence = Presence(self._exchange, seal.tenant)
+        self._deletions = Deletions(self._exchange, seal)
+        self._on_value = self._exchange.handlers[wire.OP_VALUE]
+        self._exchange.handlers[wire.OP_VALUE] = self._on_any_value
         self._exchange.handlers[wire.OP_NOT_FOUND] = self._on_not_found
         self._exchange.handlers[wire.OP_REFUSED] = self._on_refused
 
@@ -240,6 +244,15 @@ class Client:
             finally:
                 self._leave(fetch)
 
+    async def delete(self, block: BlockRef) -> bool:
+        """Have every storage node, and the pools on the way to them, forget a block; whether there was one.
+
+        When this returns no read that begins later gets a write of the block that was there before. What is
+        put from then on makes the block anew. Raises TransferTimeoutError if a storage node that is not known
+        to be down does not answer, DeleteRefusedError if one can't: then it may be there, or come back.
+        """
+        return await self._deletions.delete(block)
+
     def expect(self, blocks: Iterable[tuple[BlockRef, int]]) -> None:
         """Tell the controller, if there is one, of blocks that will be put, each with its length in
         fragments: what it gives room to is in a pool as soon as its home has it. It is no promise."""
@@ -295,6 +308,7 @@ class Client:
     def close(self) -> None:
         """Give up all transfers; their awaiters are cancelled."""
         self._exchange.close()
+        self._deletions.close()
         for fetch in list(self._fetches.active.values()):
             self._fetches.finish(fetch)
         for offer in list(self._offers.active.values()):
@@ -318,12 +332,19 @@ class Client:
 
     def _on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
         """Said of a question about a block, it is also true of the block."""
+        self._deletions.on_reply(message, address, now_s)
         if message.key in self._presence.active:
             self._presence.on_not_found(message, address, now_s)
         if message.key in self._fetches.active:
             self._fetches.on_not_found(message, address, now_s)
 
+    def _on_any_value(self, message: wire.Message, address: str, now_s: float) -> None:
+        """Of a block that is fetched, or deleted."""
+        self._deletions.on_reply(message, address, now_s)
+        self._on_value(message, address, now_s)
+
     def _on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
+        self._deletions.on_reply(message, address, now_s)
         if not self._offers.on_refused(message, address, now_s):
             self._fetches.on_refused(message, address, now_s)
 

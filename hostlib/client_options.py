@@ -62,6 +62,9 @@ class ClientStats:
 
     blocks_fetched: int = 0
     blocks_put: int = 0
+    blocks_deleted: int = 0
+    pools_untold: int = 0
+    """Deletions that the controller did not say to be known to all switches."""
     blocks_joined: int = 0
     """Wanted while another task of this node was already fetching them."""
     not_found: int = 0

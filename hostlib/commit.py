@@ -7,7 +7,7 @@ meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -47,6 +47,22 @@ class _Write:
         return encode_record(self.place, self.age, self.block)
 
 
+@dataclass(slots=True)
+class _Note:
+    """A small record that is no block's."""
+
+    content: bytes
+    done: list[Done]
+    block: None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+    def record(self) -> bytes:
+        return self.content
+
+
 class GroupCommit:
     """See the module. `run` carries out what blocks; a thread of its own by default."""
 
@@ -56,8 +72,8 @@ class GroupCommit:
         self._options = options or CommitOptions()
         self._threads: ThreadPoolExecutor | None = None
         self._run = run or self._in_thread
-        self._waiting: dict[bytes, _Write] = {}
-        self._writing: dict[bytes, _Write] = {}
+        self._waiting: dict[bytes, _Write | _Note] = {}
+        self._writing: dict[bytes, _Write | _Note] = {}
         self._deletes: dict[bytes, None] = {}
         self._bytes = 0
         """Of what waits and is being written."""
@@ -75,9 +91,15 @@ class GroupCommit:
 
     def put(self, place: Place, age: int, block: Block | Derived) -> None:
         """Write a block's record with the next group."""
-        name = place.name()
+        self._put(place.name(), _Write(place, age, block, record_bytes(block), []))
+
+    def note(self, name: bytes, record: bytes) -> None:
+        """Write a record that is no block's with the next group."""
+        self._put(name, _Note(record, []))
+
+    def _put(self, name: bytes, write: _Write | _Note) -> None:
         self._deletes.pop(name, None)
-        write = self._waiting[name] = _Write(place, age, block, record_bytes(block), [])
+        self._waiting[name] = write
         self._bytes += write.size
         self._start()
 
@@ -150,7 +172,9 @@ class GroupCommit:
         writes, self._writing = list(self._writing.values()), {}
         self._finish(writes, error)
 
-    def _write(self, gone: list[tuple[bytes, bytes | None]], writes: list[tuple[bytes, _Write]]) -> None:
+    def _write(
+        self, gone: list[tuple[bytes, bytes | None]], writes: list[tuple[bytes, _Write | _Note]]
+    ) -> None:
         """Records are made here, in the thread that writes them."""
         self._disk.write([*gone, *((name, write.record()) for name, write in writes)])
         self._disk.sync()
@@ -167,8 +191,8 @@ class GroupCommit:
             self._deletes = dict.fromkeys(name for name, _ in gone) | self._deletes
             await asyncio.sleep(1.0)
 
-    def _next_batch(self) -> dict[bytes, _Write]:
-        batch: dict[bytes, _Write] = {}
+    def _next_batch(self) -> dict[bytes, _Write | _Note]:
+        batch: dict[bytes, _Write | _Note] = {}
         size = 0
         for name, write in self._waiting.items():
             if batch and size + write.size > self._options.max_batch_bytes:
@@ -184,7 +208,7 @@ class GroupCommit:
             rate = size / took_s
             self._bytes_per_s = rate if not self._bytes_per_s else (7 * self._bytes_per_s + rate) / 8
 
-    def _finish(self, writes: list[_Write], error: DiskError | None) -> None:
+    def _finish(self, writes: Sequence[_Write | _Note], error: DiskError | None) -> None:
         for write in writes:
             self._bytes -= write.size
             for done in write.done:

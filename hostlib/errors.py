@@ -13,6 +13,7 @@ HostlibError
 │   ├── CorruptBlockError     wrong content, also when fetched past the pool
 │   ├── BlockTooLongError     it does not fit the buffer that it was to be read into
 │   ├── PutRefusedError       a home can't keep it, and says why
+│   ├── DeleteRefusedError    a storage node can't forget it, and says why
 │   └── OverloadedError       the client's bounded queue is full
 └── DiskError                 a storage node's disk
     ├── DiskFullError         no room for what was to be written
@@ -93,6 +94,14 @@ class BlockTooLongError(TransferError):
 
 class PutRefusedError(TransferError):
     """A home can't keep the block; `reason` is a REFUSED_ constant of the protocol, 0 for none of them."""
+
+    def __init__(self, key: bytes, why: str, reason: int = 0) -> None:
+        super().__init__(key, why)
+        self.reason = reason
+
+
+class DeleteRefusedError(TransferError):
+    """A storage node can't forget the block; `reason` is a REFUSED_ constant of the protocol."""
 
     def __init__(self, key: bytes, why: str, reason: int = 0) -> None:
         super().__init__(key, why)

@@ -159,6 +159,10 @@ class Exchange:
             message = hello(self.members, self.tenant, suspects=self.health.suspects)
             self._transport.send(controller, [wire.encode(message)])
 
+    def send(self, address: str, datagrams: Sequence[bytes]) -> None:
+        """Send at once what no lane counts."""
+        self._transport.send(address, datagrams)
+
     def tell_controller(self, messages: Iterable[bytes]) -> None:
         """Say something that nobody answers; without a controller nothing is said."""
         if self.options.controller is not None and (datagrams := list(messages)):

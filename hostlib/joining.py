@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hostlib import wire
 from hostlib.catch_up import CatchUp, Patience
 from hostlib.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
+from hostlib.tombstones import TOMBSTONE_S, AgedStone, Tombstone
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -30,6 +31,8 @@ SETTLED_S = 3.0
 PASSES = 30
 """Through the lists of all peers, at most."""
 PASS_AGAIN_S = 1.0
+DOUBT_S = 30.0
+"""So long at most a node that returns waits for a peer to say what was deleted meanwhile."""
 FRESH_LOOK = 1 << 12
 """After so many more fresh blocks those are forgotten that left."""
 MAX_RECENT_LISTS = 4
@@ -64,6 +67,12 @@ class Joining:
         self._number = own.number if own is not None else 0
         """Its own by the newest list; 0 where it is not in it."""
         self.catch_up = CatchUp(transport, own.number if own else 0, self)
+        self.in_doubt = False
+        """Whether blocks that are here may have been deleted while this node was away: nobody is given any
+        until one of its peers, who was there, has said what was."""
+        self._last_there_s = store.graveyard.last_there_s
+        self._listed_s = store.graveyard.stones.wall_s()
+        """When a list came last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._probe = 0
         """The number of the last probe that came."""
@@ -74,6 +83,8 @@ class Joining:
 
     def start(self) -> None:
         """Copy what was missed, and tell the controller, if there is one."""
+        self._doubt(self._store.graveyard.has_past)
+        self._store.graveyard.is_there()
         self._begin()
         if self._controller is not None:
             self._spawn(self._beat(self._controller))
@@ -88,6 +99,8 @@ class Joining:
         now_s = asyncio.get_running_loop().time()
         if not self._refused.takes(members.epoch, self.members.epoch, now_s):
             return
+        stones = self._store.graveyard.stones
+        self._listed_s, before_s = stones.wall_s(), self._listed_s
         before, own = (known.at(self._address) for known in (self.members, members))
         missed = members.epoch != next_epoch(self.members.epoch)
         self._recent = [(self.members, now_s + SETTLED_S), *self._recent][:MAX_RECENT_LISTS]
@@ -98,6 +111,9 @@ class Joining:
         self._settled = False
         self.catch_up.number = own.number
         if own.state is State.JOINING and (missed or before is None or before.state is not State.JOINING):
+            if not self.in_doubt:
+                self._last_there_s = min(before_s, self._last_there_s or before_s)
+            self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
         if self._settle_task is None:
             self._settle_task = self._spawn(self._settle())
@@ -167,6 +183,7 @@ class Joining:
         """Whenever nothing was said for a while, be it that no probe came."""
         loop = asyncio.get_running_loop()
         while True:
+            self._store.graveyard.is_there()
             wait_s = self._beat_s - loop.time()
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
@@ -191,6 +208,7 @@ class Joining:
         patience: defaultdict[str, Patience] = defaultdict(Patience)
         for _ in range(2):
             complete = await self._copy_all(patience)
+        self.knows_deletions()
         self.caught_up = True
         if self._settle_task is None:
             self._end_settling(complete)
@@ -230,6 +248,41 @@ class Joining:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def _doubt(self, holds_old_blocks: bool) -> None:
+        """What is here may have been deleted meanwhile."""
+        peers = [one for one in self.members.nodes if one.address != self._address]
+        if not holds_old_blocks or not peers or self.in_doubt:
+            return
+        stones = self._store.graveyard.stones
+        if self._last_there_s < stones.wall_s() - TOMBSTONE_S:
+            for tenant in self._store.tenants():  # nobody remembers that long
+                self._store.forget_tenant(tenant)
+            return
+        self.in_doubt = True
+        self._spawn(self._doubt_no_longer())
+
+    async def _doubt_no_longer(self) -> None:
+        await asyncio.sleep(DOUBT_S)
+        self.knows_deletions()
+
+    def bury(self, aged: AgedStone) -> None:
+        """See `Shelf`: obey a tombstone of a peer; where the peer lacks some that this node may have missed,
+        too, the tenant's blocks go."""
+        stone, age_s = aged
+        stones = self._store.graveyard.stones
+        if stone.write:
+            self._store.delete(stone, age_s)
+        elif self.in_doubt and self._last_there_s < stones.wall_s() - age_s:
+            self._store.forget_tenant(stone.place.tenant)
+
+    def deleted(self, place: Place, write: int) -> list[Tombstone]:
+        """See `Shelf`."""
+        return [stone for stone in self._store.graveyard.stones.of(place) if stone.write == write]
+
+    def knows_deletions(self) -> None:
+        """See `Shelf`: what is here may be given away again."""
+        self.in_doubt = False
 
 
 def _is_home(members: Members, address: str, key: bytes) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from hostlib import wire
 from hostlib.block import Place
 from hostlib.catalog import FIRST, make_page
+from hostlib.tombstones import make_stones_page
 from hostlib.wire import fragment_count
 
 if TYPE_CHECKING:
@@ -37,13 +39,14 @@ class Listing:
     ) -> None:
         self._store, self._joining, self._send = store, joining, send
         self._places: list[Place] = []
-        self._asked: dict[str, Message] = {}
-        """By who asked, each one's last question; the first in turn first."""
+        self._stones: list[tuple[Place, bytes]] = []
+        self._asked: dict[tuple[str, int], Message] = {}
+        """By who asked, and whether for tombstones, each one's last question; the first in turn first."""
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, address: str, message: Message) -> None:
         """A LIST of a peer, to be answered when it is its turn."""
-        self._asked[address] = message
+        self._asked[address, message.flags & wire.FLAG_TOMBSTONES] = message
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer_all())
 
@@ -56,8 +59,8 @@ class Listing:
     async def _answer_all(self) -> None:
         try:
             while self._asked:
-                address = next(iter(self._asked))
-                cost_s = self._answer(address, self._asked.pop(address))
+                turn = next(iter(self._asked))
+                cost_s = self._answer(turn[0], self._asked.pop(turn))
                 await asyncio.sleep(REST * cost_s)
         finally:
             self._task = None
@@ -65,6 +68,8 @@ class Listing:
     def _answer(self, address: str, message: Message) -> float:
         """Returns what it costs, in seconds, about."""
         start = Place(message.tenant, message.key)
+        if message.flags & wire.FLAG_TOMBSTONES:
+            return self._answer_stones(address, message, start)
         cost_s = 0.0
         if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
             self._places = self._store.places()
@@ -86,4 +91,13 @@ class Listing:
             return found[1], fragment_count(found[0])
 
         self._send(address, message, make_page(self._places, start, wanted), fresh)
+        return cost_s
+
+    def _answer_stones(self, address: str, message: Message, start: Place) -> float:
+        """All tombstones, whoever's homes their blocks have."""
+        cost_s = LOOK_S
+        if start == FIRST:
+            self._stones = list(self._store.graveyard.stones.records())
+            cost_s += SORT_S * len(self._stones)
+        self._send(address, message, make_stones_page(self._stones, start), 0)
         return cost_s

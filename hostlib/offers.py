@@ -30,6 +30,7 @@ WHY = {
     wire.REFUSED_LENGTH: "the fragments are not those of one block, or the block is too long",
     wire.REFUSED_CONTENT: "another write of it is there already",
     wire.REFUSED_UNREADABLE: "its disk gives errors",
+    wire.REFUSED_DELETED: "it was deleted",
     wire.REFUSED_NOT_HOME: "by its list of storage nodes it is no home of the block",
 }
 

@@ -29,6 +29,11 @@ def new_content() -> int:
     return secrets.randbits(64) or 1
 
 
+def closed(proof: bytes) -> bytes:
+    """The tag of a first fragment whose write this proof deletes: who has no secret checks a proof by it."""
+    return blake2b(proof, digest_size=wire.TAG_BYTES, person=b"weir proof").digest()
+
+
 class Seal:
     """Keys and tags of one tenant.
 
@@ -55,6 +60,15 @@ class Seal:
 
     def tag(self, key: bytes, fragment: int, fragments: int, content: int, value: Buffer) -> bytes:
         """The 16-byte tag of one fragment; `value` without its padding."""
+        sealed = self._sealed(key, fragment, fragments, content, value)
+        return sealed if fragment else closed(sealed)
+
+    def proof(self, key: bytes, fragments: int, content: int, value: Buffer) -> bytes:
+        """The 16 bytes that delete one write of a block, whose first fragment holds `value`: its tag is their
+        hash. Nobody makes them without the secret, and they say nothing of any other write."""
+        return self._sealed(key, 0, fragments, content, value)
+
+    def _sealed(self, key: bytes, fragment: int, fragments: int, content: int, value: Buffer) -> bytes:
         value_bytes = len(value)
         place = wire.tagged_place(self.tenant, fragment, fragments, value_bytes, content, key)
         sealed = self._tags.copy()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PRELOAD_BATCH = 10_000
+NOTE = b"weir note "
+"""How the names of records that are no blocks begin; those of blocks are shorter than all that follow it."""
 
 
 @dataclass(slots=True)
@@ -60,6 +62,8 @@ class SsdTier:
         self._age = 0
         self._entries: dict[Place, _Entry] = {}
         """Oldest first."""
+        self.notes: dict[bytes, bytes] = {}
+        """What the disk had at the start that is no block, by name."""
         self._recover()
 
     def __len__(self) -> int:
@@ -155,6 +159,21 @@ class SsdTier:
         self._commit.delete(place.name())
         self.on_gone(place, entry.length)
 
+    def note(self, name: bytes, record: bytes, done: Done | None = None) -> None:
+        """Keep a small record that is no block's, by a name that begins with NOTE; `done` as in `keep`.
+        When it is safe, so is all that was dropped before."""
+        self._commit.note(name, record)
+        if done is not None:
+            self._commit.when_safe(name, done)
+
+    def when_noted(self, name: bytes, done: Done) -> bool:
+        """Call `done` when a note that waits is safe; False if none waits."""
+        return self._commit.when_safe(name, done)
+
+    def erase(self, name: bytes) -> None:
+        """Forget a note."""
+        self._commit.delete(name)
+
     def flush(self) -> None:
         """Write what waits, blocking; DiskError if that can't be."""
         self._commit.flush()
@@ -220,6 +239,9 @@ class SsdTier:
         bad: list[tuple[bytes, bytes | None]] = []
         try:
             for name, record in self._disk.scan():
+                if name.startswith(NOTE):
+                    self.notes[name] = bytes(record)
+                    continue
                 try:
                     place = Place.of_name(name)
                     header = read_header(place, record)

@@ -20,6 +20,7 @@ from hostlib.ssd_reader import SsdReader
 from hostlib.storage_options import StorageOptions, StorageStats
 from hostlib.store import BlockStore, Kept
 from hostlib.successors import Successors
+from hostlib.tombstones import Tombstone
 
 if TYPE_CHECKING:
     from hostlib.native import Core
@@ -160,6 +161,8 @@ class StorageNode:
             flags = first.flags & (_ECHOED_FLAGS | wire.FLAG_RECLAIM)
             core.encode_acks(puts, at, count, flags, 0, epoch, backlog_ms, replies, wire.REFUSED_NOT_HOME)
             return count
+        if self._is_in_doubt(first):
+            return 0
         place = Place(first.tenant, first.key)
         is_new = place not in self._store
         received, others, outcome = self._store.put_run(core, first, address, puts, at, count)
@@ -175,7 +178,10 @@ class StorageNode:
         self.stats.puts += count
         self.stats.reclaims += count * bool(flags)
         core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies, 0)
-        if outcome.kept is Kept.COMMITTING:
+        if outcome.kept is Kept.REFUSED:
+            last = wire.decode(puts[at + received])
+            replies.append(wire.encode(self._refuse(last, outcome.reason, backlog_ms)))
+        elif outcome.kept is Kept.COMMITTING:
             self._hold_ack(address, wire.decode(puts[at + received]), is_new)
         else:
             held = flags | _held(is_new)
@@ -186,6 +192,8 @@ class StorageNode:
         self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
     ) -> int:
         """How many datagrams from there on the compiled core has answered: GETs of one fragment, in DRAM."""
+        if self.joining.in_doubt:
+            return 0
         epoch = self.members.epoch & 0xFF
         served = self._store.serve(core, datagrams, at, epoch, self._burst_backlog_ms, replies)
         if served is None:
@@ -208,6 +216,8 @@ class StorageNode:
             reply = self._on_put(address, message)
         elif message.op == wire.OP_STAT:
             reply = self._on_stat(message, backlog_ms)
+        elif message.op == wire.OP_DELETE:
+            self._on_delete(address, message)
         elif message.op == wire.OP_LIST and self.members.at(address) is not None:
             self._on_list(address, message)
         elif message.op == wire.OP_MEMBERS:
@@ -221,6 +231,8 @@ class StorageNode:
         if not message.fragment:
             self._successors.seen(address, message.key, message.depth, message.chain_blocks, message.parent)
         place = Place(message.tenant, message.key)
+        if self._is_in_doubt(message):
+            return [wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))]
         if self._store.on_ssd_only(place):
             if self._wait(address, place, message):
                 return []
@@ -285,7 +297,7 @@ class StorageNode:
 
     def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
         self.stats.stats += 1
-        found = self._store.find(Place(message.tenant, message.key))
+        found = self._store.find(Place(message.tenant, message.key)) if not self.joining.in_doubt else None
         if found is None:
             return self._reply(message, wire.OP_NOT_FOUND, 0, message.content, message.fragments, backlog_ms)
         reply = self._reply(message, wire.OP_FOUND, 0, found[1], wire.fragment_count(found[0]), backlog_ms)
@@ -300,6 +312,8 @@ class StorageNode:
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
         if not self.joining.is_home(message.key):
             return self._refuse(message, wire.REFUSED_NOT_HOME, backlog_ms)
+        if self._is_in_doubt(message):
+            return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
         place = Place(message.tenant, message.key)
         is_new = place not in self._store
         kept, write, reason = self._store.put_fragment(message, address)
@@ -314,6 +328,27 @@ class StorageNode:
         if kept is Kept.HELD:
             return self._ack(message, flags | _held(is_new), write, backlog_ms)
         return self._ack(message, flags, message.content, backlog_ms)
+
+    def _on_delete(self, address: str, message: wire.Message) -> None:
+        """Forget a write, and answer when that is as safe as the block was."""
+        self.stats.deletes += 1
+        stone = Tombstone(Place(message.tenant, message.key), message.content, message.tag)
+        if not message.content or not self._store.delete(stone):
+            self._transport.send(address, [wire.encode(self._refuse(message, wire.REFUSED_PROOF, 0))])
+            return
+
+        def done(error: DiskError | None) -> None:
+            if error is not None:
+                reply = self._refuse(message, wire.REFUSED_FULL, 0)
+            else:
+                reply = self._reply(message, wire.OP_DELETED, 0, message.content, message.fragments, 0)
+            self._transport.send(address, [wire.encode(reply)])
+
+        self._store.graveyard.when_safe(stone, done)
+
+    def _is_in_doubt(self, message: wire.Message) -> bool:
+        """Whether the block is here, and may have been deleted while this node was away."""
+        return self.joining.in_doubt and Place(message.tenant, message.key) in self._store
 
     def _made(self, place: Place) -> None:
         """A PUT came for a block that was not here; perhaps it is whole now."""
@@ -365,7 +400,9 @@ class StorageNode:
             self._listing.ask(address, message)
 
     def _on_page(self, address: str, message: wire.Message, page: bytes, fresh: int) -> None:
-        reply = self._reply(message, wire.OP_KEYS, 0, fresh, 0, 0)
+        flags = message.flags & wire.FLAG_TOMBSTONES
+        flags |= wire.FLAG_HELD if flags and not self.joining.in_doubt else 0
+        reply = self._reply(message, wire.OP_KEYS, flags, fresh, 0, 0)
         self._transport.send(address, [wire.encode(reply._replace(value=page))])
 
     def _on_members(self, message: wire.Message) -> None:

@@ -39,6 +39,7 @@ class StorageStats:
     reclaims: int = 0
     """PUTs on their way out of a pool."""
     stats: int = 0
+    deletes: int = 0
     lists: int = 0
     refused: int = 0
     other_writes: int = 0

@@ -16,7 +16,9 @@ from hostlib import native, wire
 from hostlib.assembly import Assembly, is_whole_fragment
 from hostlib.block import Block, Derive, Derived, Place
 from hostlib.content import derived_write
-from hostlib.errors import DiskError, DiskFullError
+from hostlib.errors import DiskError, DiskFullError, UnreadableError
+from hostlib.graveyard import Graveyard
+from hostlib.tombstones import Tombstone, Tombstones
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +60,10 @@ class StoreStats:
     """PUTs given up incomplete, to make room for newer ones."""
     lost_from_dram: int = 0
     """Left DRAM and could not be kept on SSD."""
+    deleted: int = 0
+    """Because their writer said so."""
+    came_back: int = 0
+    """Writes that were put or copied here after they had been deleted, and refused."""
 
 
 class Kept(Enum):
@@ -91,9 +97,16 @@ class BlockStore:
     """
 
     def __init__(
-        self, dram_bytes: int, ssd: SsdTier | None, derive: Derive, options: StoreOptions | None = None
+        self,
+        dram_bytes: int,
+        ssd: SsdTier | None,
+        derive: Derive,
+        options: StoreOptions | None = None,
+        tombstones: Tombstones | None = None,
     ) -> None:
         self.stats = StoreStats()
+        self.graveyard = Graveyard(Tombstones() if tombstones is None else tombstones, ssd)
+        """What was deleted."""
         self._options = options or StoreOptions()
         self._dram_bytes = dram_bytes
         self._dram_used = 0
@@ -228,19 +241,59 @@ class BlockStore:
         return taken - 1, 1, self.put(place, block, durable)
 
     def put(self, place: Place, block: Block, durable: bool) -> Outcome:
-        """Keep a whole block that is not here."""
+        """Keep a whole block that is not here, unless this write of it was deleted."""
+        if self.graveyard.stones.forbids(place, block.write, block.tag(0)):
+            self.stats.came_back += 1
+            return Outcome(Kept.REFUSED, reason=wire.REFUSED_DELETED)
         self.stats.stored += 1
         self._tenant_bytes[place.tenant] += len(block.content)
         if durable:
             assert self._ssd is not None
             self._ssd.keep(place, block)
+            self.graveyard.is_there()
         self._insert(place, block)
         return Outcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
+
+    def delete(self, stone: Tombstone, age_s: float = 0.0) -> bool:
+        """Remember a tombstone, and forget the block if it is that write's; False if the proof is not that
+        write's. `graveyard.when_safe` says when a power cut does not bring it back."""
+        found = self.find(stone.place)
+        if found is not None and found[1] == stone.write:
+            tag = self._first_tag(stone.place)
+            if tag is not None and not stone.deletes(stone.write, tag):
+                return False
+            self.drop(stone.place)
+            self.stats.deleted += 1
+        self.graveyard.bury(stone, age_s)
+        return True
+
+    def tenants(self) -> set[int]:
+        """Whose blocks are here."""
+        return {place.tenant for place in self.places()}
+
+    def forget_tenant(self, tenant: int) -> None:
+        """Hold none of a tenant's blocks."""
+        for place in [place for place in self.places() if place.tenant == tenant]:
+            self.drop(place)
+
+    def _first_tag(self, place: Place) -> bytes | None:
+        """Of a block that is here; None if its disk can't give it back, and so it is gone."""
+        block = self._dram.get(place)
+        try:
+            if block is None and self._ssd is not None:
+                block = self._ssd.get(place)
+        except UnreadableError:
+            return None
+        if isinstance(block, Derived):
+            block = self._derive(place, block.length)
+        return block.tag(0) if block is not None else None
 
     def replace(self, place: Place, block: Block, durable: bool) -> bool:
         """Keep a whole block in place of the one that is here; whether they differ. A disk has the one or the
         other at any time."""
         held = self._dram.get(place)
+        if self.graveyard.stones.forbids(place, block.write, block.tag(0)):
+            return False
         if held == block and (not durable or (self._ssd is not None and place in self._ssd)):
             return False
         self.drop(place)

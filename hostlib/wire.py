@@ -69,6 +69,8 @@ OP_HELLO: Final = 9
 OP_LIST: Final = 10
 OP_KEYS: Final = 11
 OP_EXPECT: Final = 12
+OP_DELETE: Final = 13
+OP_DELETED: Final = 14
 OP_INVALIDATE: Final = 16
 OP_RECLAIM: Final = 17
 OP_FILL: Final = 18
@@ -87,6 +89,7 @@ FLAG_HELD: Final = 0x0100
 FLAG_REPAIR: Final = 0x0200
 FLAG_DURABLE: Final = 0x0400
 FLAG_CREATED: Final = 0x0800
+FLAG_TOMBSTONES: Final = 0x1000
 
 REFUSED_FULL: Final = 1
 REFUSED_QUOTA: Final = 2
@@ -95,6 +98,8 @@ REFUSED_CONTENT: Final = 4
 REFUSED_UNREADABLE: Final = 5
 REFUSED_BUSY: Final = 6
 REFUSED_NOT_HOME: Final = 7
+REFUSED_DELETED: Final = 8
+REFUSED_PROOF: Final = 9
 
 # (name, bits) of kv_t, in order; the struct below is the same layout.
 FIELDS: Final = (
@@ -135,7 +140,7 @@ _WRITE = struct.Struct(">HHQ")
 _WRITTEN = struct.Struct(">2x H 32x HHQ")
 """Of a message: flags, and the same."""
 _VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_HELLO, OP_KEYS, OP_EXPECT, OP_MEMBERS))
-_OPS = frozenset((*range(OP_GET, OP_EXPECT + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
+_OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
 _NO_TAG: Final = bytes(TAG_BYTES)
 _PADDING: Final = bytes(VALUE_BYTES)

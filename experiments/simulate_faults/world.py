@@ -23,6 +23,7 @@ from hostlib.ssd import SsdTier
 from hostlib.storage_node import StorageNode
 from hostlib.storage_options import StorageOptions
 from hostlib.store import BlockStore
+from hostlib.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.plan import Plan
@@ -54,7 +55,8 @@ class Store:
         world = self._world
         self.port = world.network.port(self.number, self.address)
         ssd = SsdTier(self.disk, SSD_BYTES, run=self._commit)
-        store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]))
+        stones = Tombstones(asyncio.get_running_loop().time)
+        store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]), tombstones=stones)
         options = StorageOptions(self.address, ssd_bytes_per_s=SSD_BYTES_PER_S, controller=ADDRESS)
         self.node = StorageNode(self.port, store, options, world.members)
         self.slow_down_disk(self._disk_slower)

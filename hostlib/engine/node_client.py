@@ -109,6 +109,10 @@ class NodeClient:
             return []
         return await self._with_client(blocks[0], lambda client: client.present(blocks, within_s))
 
+    async def delete(self, block: BlockRef) -> bool:
+        """As `Client.delete`."""
+        return await self._with_client(block, lambda client: client.delete(block))
+
     def close(self) -> None:
         """Give up all transfers; another process may take over."""
         if self._client is not None:

@@ -40,6 +40,7 @@ class KvPool(ObjectPool):
 
     def __init__(self, client: BlockClient, config: PoolConfig, seal: Seal, space: KvSpace) -> None:
         super().__init__(client, config)
+        self.listed_as = space.name
         self._seal, self._space = seal, space
         self._joined = False
         self._refused: KeySpaceError | None = None

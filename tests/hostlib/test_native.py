@@ -25,6 +25,7 @@ from hostlib.lane import Request
 from hostlib.members import Members
 from hostlib.native import Core
 from hostlib.native.build import BuildError, build, library
+from hostlib.seal import closed
 from hostlib.transfer import BlockRef, FetchedBlock
 from hostlib.transport import Receiver
 from tests.hostlib.bursts import Counting, spoil
@@ -78,6 +79,9 @@ def test_tags_are_hashlibs(compiled: Core, kind: int) -> None:
 def test_tags_are_made_with_keys_of_any_length(compiled: Core, length: int) -> None:
     key = bytes(range(length))
     message = wire.encode(wire.Message(wire.OP_VALUE, KEY, 0, 1, value=bytes(512)))
+    proof = blake2b(message[32:64] + message[80:], key=key, digest_size=16).digest()
+    assert compiled.tags(compiled.tag_state(key), [message]) == closed(proof)
+    message = wire.encode(wire.Message(wire.OP_VALUE, KEY, 1, 2, value=bytes(512)))
     right = blake2b(message[32:64] + message[80:], key=key, digest_size=16).digest()
     assert compiled.tags(compiled.tag_state(key), [message]) == right
 

@@ -196,7 +196,7 @@ def test_who_is_content_with_fewer_homes_is_not_kept_from_the_others_by_a_dead_o
     dead: int, durable: bool, dies_after_s: float
 ) -> None:
     async def main() -> None:
-        world = World()
+        world = World(replicas=3)
 
         async def put(number: int) -> None:
             await world.client.put(ref(number), content(number), durable=durable, replicas=3, at_least=2)

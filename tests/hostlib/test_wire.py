@@ -132,7 +132,7 @@ def test_a_flipped_bit_in_what_is_checked_is_noticed(message: wire.Message, data
         (lambda d: b"\x01" + d[1:], "version 1"),
         (lambda d: b"\x01" + bytes(47), "version 1"),  # as long as its GETs were
         (lambda d: b"\x03" + d[1:], "version 3"),
-        (lambda d: d[:1] + b"\x0d" + d[2:], "op"),
+        (lambda d: d[:1] + b"\x0f" + d[2:], "op"),
         (lambda d: d + b"\0", "length"),
         (lambda d: d[:-1], "length"),
         (lambda d: d[:1] + bytes([wire.OP_GET]) + d[2:], "length"),

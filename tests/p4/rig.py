@@ -215,6 +215,11 @@ class Rig:
         fields = {"frag": fragment, "fragments": FRAGMENTS, "content": CONTENT, "flags": made, **fields}
         return self.frame(home, node, KV(op=wire.OP_PUT_ACK, key=key, **fields))
 
+    def deleted(self, node: int | str, key: bytes, home: int = STORE, **fields: int) -> Packet:
+        """A storage node's answer that it has forgotten a write."""
+        fields = {"fragments": FRAGMENTS, "content": CONTENT, **fields}
+        return self.frame(home, node, KV(op=wire.OP_DELETED, key=key, **fields))
+
     def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE, **fields: int) -> Packet:
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}
         return self.frame(p4.CPU_PORT, to, KV(op=op, key=key, **fields))

@@ -253,3 +253,21 @@ def test_anything_may_lie_where_a_manifest_should(stored: bytes, at: int, by: in
     assert Manifest.decode(SEAL, bytes(16), encoded) is None
     encoded[at] ^= by
     assert Manifest.decode(SEAL, KEY.key, encoded) is None
+
+
+@pytest.mark.parametrize("size", [100, LONGEST_BLOCK, 5 * PART + 7])
+def test_a_deleted_object_leaves_nothing_and_can_be_stored_again(size: int) -> None:
+    async def story(world: World) -> None:
+        pool = world.pool()
+        content = random.Random(size).randbytes(size)
+        kept = BlockRef(bytes(range(2, 18)))
+        for _ in range(2):
+            assert await pool.store([Item(KEY, content), Item(kept, b"kept")]) == [True, True]
+            assert await pool.delete([KEY]) == [True]
+            assert list(world.held()) == [kept.key]
+            assert await pool.fetch(KEY) is None
+        assert pool.stats.deleted_objects == 2
+        assert await pool.delete([KEY]) == [True]
+        assert pool.stats.deleted_objects == 2
+
+    play(story)
