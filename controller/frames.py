@@ -8,8 +8,8 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
 
 from controller.operations import Answer
-from hostlib import wire
-from hostlib.errors import MalformedError
+from hostlib.protocol import wire
+from hostlib.protocol.errors import MalformedError
 
 if TYPE_CHECKING:
     from controller.config import Host

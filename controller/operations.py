@@ -11,12 +11,12 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from controller.block_id import block_id, key_of, tenant_of
-from hostlib import wire
+from hostlib.protocol import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hostlib.expected import ExpectedBlock
+    from hostlib.protocol.expected import ExpectedBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Announce:
     epoch: int
     """The list's version."""
     value: bytes
-    """The list (`hostlib.members`)."""
+    """The list (`hostlib.protocol.members`)."""
     sequence: int = 0
     """A storage node repeats it in a HELLO, at once; 0: nothing is asked for."""
 

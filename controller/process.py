@@ -11,23 +11,23 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from controller import residents
 from controller.block_id import tenant_of
-from controller.channel import let_threads_sleep
 from controller.costs import add_up
 from controller.deletions import Deletions
 from controller.errors import ConfigError, ControllerError
 from controller.membership import Membership, first_epoch
-from controller.phantom import PhantomAdapter, other_key
-from controller.placement import View, admits
+from controller.p4runtime.channel import let_threads_sleep
+from controller.p4runtime.session import Session
 from controller.policies import PolicyError, make_policy
 from controller.policies.eventlog import Head, to_line
 from controller.policies.explain import in_words
-from controller.policies.reuse import Reuse
-from controller.pool import Pool
-from controller.residents import ResidentsReport
-from controller.residual_value import ResidualValue
-from controller.session import Session
+from controller.policies.reuse.reuse import Reuse
+from controller.pool import residents
+from controller.pool.phantom import PhantomAdapter, other_key
+from controller.pool.placement import View, admits
+from controller.pool.pool import Pool
+from controller.pool.residents import ResidentsReport
+from controller.pool.residual_value import ResidualValue
 from controller.worker import SwitchWorker
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from controller.config import Config, SwitchConfig
     from controller.operations import Adapter
     from controller.policies import Event
-    from controller.stories import Story
+    from controller.pool.stories import Story
 
 PROGRESS_PERIOD_S: Final = 1.0
 HOTTEST_BLOCKS: Final = 20

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from controller.deletions import Deletions
 from controller.errors import SwitchError
-from controller.hit_meter import MIN_PERIOD_S, least_period_s, next_period_s
 from controller.membership import Announcements
 from controller.operations import HotMiss, Subscription
-from hostlib import wire
-from hostlib.members import HEARTBEAT_S
+from controller.pool.hit_meter import MIN_PERIOD_S, least_period_s, next_period_s
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from controller.membership import Membership
-    from controller.pool import Pool
-    from controller.session import Session
+    from controller.p4runtime.session import Session
+    from controller.pool.pool import Pool
 
 log = logging.getLogger(__name__)
 

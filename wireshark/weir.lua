@@ -1,4 +1,4 @@
--- Wireshark dissector of Weir's protocol, wire format 2 (docs/protocol.md, hostlib/wire.py).
+-- Wireshark dissector of Weir's protocol, wire format 2 (docs/protocol.md, hostlib/protocol/wire.py).
 --
 --   wireshark -X lua_script:wireshark/weir.lua results/run/pcap/pool.node3.pcapng
 --
@@ -105,7 +105,7 @@ local function add_flags(tree, tvb)
   return names
 end
 
--- Why hosts would drop the message, as hostlib.wire.decode says it; nil if they take it.
+-- Why hosts would drop the message, as hostlib.protocol.wire.decode says it; nil if they take it.
 local function fault(tvb, op)
   if OPS[op] == nil then return "op" end
   local length = HEADER_BYTES + (CARRIES_VALUE[op] and VALUE_BYTES or 0)

@@ -28,8 +28,8 @@ from lmcache.v1.platform import create_event_notifier
 
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.errors import ConfigError
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from lmcache.v1.distributed.api import MemoryLayoutDesc, ObjectKey

@@ -38,8 +38,8 @@ except ImportError:  # LMCache without an engine of vLLM
 from engines.identity import in_background, loaded_identity, process_start_s
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.errors import ConfigError, KeySpaceError
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import ConfigError, KeySpaceError
+from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from lmcache.utils import CacheEngineKey

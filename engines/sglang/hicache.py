@@ -27,8 +27,8 @@ from sglang.srt.mem_cache.hicache_storage import (
 from engines.sglang.names import begin_naming
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.errors import ConfigError, KeySpaceError
-from hostlib.transfer import BlockRef, chain_references
+from hostlib.protocol.errors import ConfigError, KeySpaceError
+from hostlib.protocol.transfer import BlockRef, chain_references
 
 _PAGE = b"sglang page"
 _log = logging.getLogger("weir")

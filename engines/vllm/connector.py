@@ -37,7 +37,7 @@ from engines.vllm.weight_changes import listen
 from engines.vllm.weights import begin_naming
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
-from hostlib.errors import ConfigError
+from hostlib.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch

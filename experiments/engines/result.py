@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from emulator.result import Percentiles, percentiles
 from engines.conformance.comparison import TOLERANCE, Reply, difference
-from experiments.run.result import Percentiles, percentiles
 
 
 @dataclass(frozen=True, slots=True)

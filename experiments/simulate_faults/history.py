@@ -8,15 +8,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hostlib import wire
-from hostlib.block import Block, Place, decode_record
-from hostlib.errors import UnreadableError
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block, Place, decode_record
+from hostlib.protocol.errors import UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from experiments.simulate_faults.plan import Operation
-    from hostlib.simulated_disk import SimulatedDisk
+    from hostlib.storage.simulated_disk import SimulatedDisk
 
 ANSWER_S: Final = 0.5
 """So long after a block was acknowledged, an answer of before that may be on its way: a claim of the switch

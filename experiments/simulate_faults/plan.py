@@ -7,7 +7,7 @@ import random
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from experiments.options import OptionError
+from commands.options import OptionError
 
 if TYPE_CHECKING:
     from pathlib import Path

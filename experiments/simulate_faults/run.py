@@ -14,15 +14,15 @@ from experiments.simulate_faults.network import Link
 from experiments.simulate_faults.plan import CHAIN_BLOCKS, NETWORK_FAULTS, STORES
 from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, run_virtual
 from experiments.simulate_faults.world import World
-from hostlib.block import Place
-from hostlib.errors import BlockNotFoundError, TransferError
-from hostlib.transfer import BlockRef
-from hostlib.wire import fingerprint
+from hostlib.protocol.block import Place
+from hostlib.protocol.errors import BlockNotFoundError, TransferError
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import fingerprint
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.control import Control
     from experiments.simulate_faults.plan import Fault, Operation, Plan
-    from hostlib.transfer import FetchedBlock
+    from hostlib.protocol.transfer import FetchedBlock
     from topologies.engines import Artifacts
 
 OPERATION_S: Final = 60.0

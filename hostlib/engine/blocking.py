@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hostlib.engine.node_client import NodeClient
 from hostlib.engine.objects import Item, ObjectPool, OnMoved
 from hostlib.engine.pool import Block, KvPool
-from hostlib.errors import ConfigError
-from hostlib.seal import Seal
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.seal import Seal
 
 if TYPE_CHECKING:
     from hostlib.engine.config import PoolConfig
     from hostlib.engine.shared_client import BlockClient
     from hostlib.engine.space import KvSpace
-    from hostlib.transfer import BlockRef
+    from hostlib.protocol.transfer import BlockRef
 
 Result = TypeVar("Result")
 

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final
 from hostlib.engine.config import PoolConfig
 from hostlib.engine.listed import Lists
 from hostlib.engine.node_client import NodeClient
-from hostlib.errors import ConfigError, HostlibError
-from hostlib.seal import Seal
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import ConfigError, HostlibError
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

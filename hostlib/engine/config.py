@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
-from hostlib.errors import ConfigError
-from hostlib.members import MAX_NODES
-from hostlib.seal import PUBLIC_SECRET
-from hostlib.wire import MAX_REPLICAS
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.members import MAX_NODES
+from hostlib.protocol.seal import PUBLIC_SECRET
+from hostlib.protocol.wire import MAX_REPLICAS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -19,16 +19,21 @@ import struct
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hostlib.errors import BlockNotFoundError, BlockTooLongError, CorruptBlockError, TransferTimeoutError
-from hostlib.transfer import BlockRef, FetchedBlock
-from hostlib.wire import Buffer, fingerprint
+from hostlib.protocol.errors import (
+    BlockNotFoundError,
+    BlockTooLongError,
+    CorruptBlockError,
+    TransferTimeoutError,
+)
+from hostlib.protocol.transfer import BlockRef, FetchedBlock
+from hostlib.protocol.wire import Buffer, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
     from hostlib.engine.shared_client import BlockClient
-    from hostlib.seal import Seal
+    from hostlib.protocol.seal import Seal
 
 MAX_OBJECT_BYTES: Final = 1 << 30
 PART_BYTES: Final = 1 << 22

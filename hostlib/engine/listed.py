@@ -19,15 +19,15 @@ import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hostlib.engine.large import LargeObjects
-from hostlib.errors import BlockNotFoundError, TransferError, TransferTimeoutError
-from hostlib.transfer import BlockRef
-from hostlib.wire import KEY_BYTES, MAX_BLOCK_BYTES
+from hostlib.protocol.errors import BlockNotFoundError, TransferError, TransferTimeoutError
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import KEY_BYTES, MAX_BLOCK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from hostlib.engine.shared_client import BlockClient
-    from hostlib.seal import Seal
+    from hostlib.protocol.seal import Seal
 
 MAX_NAMES: Final = 64
 MAX_NAME_BYTES: Final = 200

@@ -20,16 +20,16 @@ from hostlib.engine.large import MAX_OBJECT_BYTES, LargeObjects
 from hostlib.engine.listed import Lists, Notes
 from hostlib.engine.silence import Silence
 from hostlib.engine.store_queue import StoreQueue
-from hostlib.errors import TransferError
-from hostlib.seal import Seal
-from hostlib.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
+from hostlib.protocol.errors import TransferError
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from hostlib.engine.config import PoolConfig
     from hostlib.engine.shared_client import BlockClient
-    from hostlib.transfer import BlockRef, FetchedBlock
+    from hostlib.protocol.transfer import BlockRef, FetchedBlock
 
 OBJECTS_IN_FLIGHT = 64
 """Of one load: enough to fill all homes' windows, few enough to bound what is assembled at once."""

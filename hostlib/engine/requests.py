@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any, Final
 
-from hostlib.transfer import BlockRef
-from hostlib.wire import KEY_BYTES, MAX_BLOCK_BYTES, MAX_REPLICAS
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import KEY_BYTES, MAX_BLOCK_BYTES, MAX_REPLICAS
 
 if TYPE_CHECKING:
     from hostlib.engine.frames import Frame

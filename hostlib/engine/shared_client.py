@@ -33,7 +33,7 @@ from hostlib.engine.requests import (
     parse_request,
 )
 from hostlib.engine.room import Room
-from hostlib.errors import (
+from hostlib.protocol.errors import (
     BlockNotFoundError,
     BlockTooLongError,
     ConfigError,
@@ -43,15 +43,15 @@ from hostlib.errors import (
     TransferError,
     TransferTimeoutError,
 )
-from hostlib.members import MAX_NODES
-from hostlib.transfer import FetchedBlock, FetchTimes
-from hostlib.wire import MAX_BLOCK_BYTES
+from hostlib.protocol.members import MAX_NODES
+from hostlib.protocol.transfer import FetchedBlock, FetchTimes
+from hostlib.protocol.wire import MAX_BLOCK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hostlib.transfer import BlockRef
-    from hostlib.wire import Buffer
+    from hostlib.protocol.transfer import BlockRef
+    from hostlib.protocol.wire import Buffer
 
 GONE: Final = "the process with this node's client has ended"
 GREETING_S = 10.0
@@ -73,7 +73,7 @@ _ERRORS: Final[dict[str, type[TransferError]]] = {
 
 
 class BlockClient(Protocol):
-    """What engines need of `hostlib.client.Client`."""
+    """What engines need of `hostlib.client.client.Client`."""
 
     @property
     def suspects(self) -> list[str]: ...

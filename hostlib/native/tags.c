@@ -1,6 +1,6 @@
 /* Tags: keyed BLAKE2b-128 (RFC 7693) of the 32 bytes of a message that say what its value is of, and of the padded
    value. Messages are hashed side by side, a word of each in a vector: a hash by itself waits for its own last step
-   most of the time. hostlib/seal.py is the reference. */
+   most of the time. hostlib/protocol/seal.py is the reference. */
 #include "layout.h"
 
 enum {
@@ -81,7 +81,7 @@ int weir_prepare_tags(void) {
     return 0;
 }
 
-/* The tag of a first fragment: a hash of the keyed one, which stays the writer's proof (hostlib/seal.py, closed). */
+/* The tag of a first fragment: a hash of the keyed one, which stays the writer's proof (hostlib/protocol/seal.py, closed). */
 static void close_tag(uint8_t *tag) {
     uint8_t block[BLOCK_BYTES] = {0};
     static const uint8_t person[TAG_BYTES] = "weir proof";

@@ -1,4 +1,4 @@
-// The wire protocol's constants. This file is their only source: hostlib/wire.py
+// The wire protocol's constants. This file is their only source: hostlib/protocol/wire.py
 // holds a copy for the hosts, and a test compares the two name by name.
 #ifndef WEIR_PROTOCOL_P4
 #define WEIR_PROTOCOL_P4

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from controller.block_id import block_id
 from controller.deletions import AGAIN_S, GIVEN_UP_S, MAX_UNDER_WAY, Deletions
 from controller.operations import Answer, DeletionDone, ForgetWrite
-from hostlib import wire
+from hostlib.protocol import wire
 
 NODE, OTHER = IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")
 KEY, TENANT, CONTENT, FRAGMENTS = bytes(range(16)), 5, 77, 4

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from controller.block_id import key_of
 from controller.config import PushOptions
 from controller.costs import Costs
-from controller.decisions import GATHER_S
 from controller.errors import NotPrimaryError
-from controller.hit_meter import MIN_PERIOD_S, READS_PER_S
 from controller.membership import REPEAT_S, Membership
 from controller.operations import Answer, DeletionDone, ForgetWrite
 from controller.p4_constants import OUTCOME_NAMES
-from controller.push import Push
+from controller.pool.decisions import GATHER_S
+from controller.pool.hit_meter import MIN_PERIOD_S, READS_PER_S
+from controller.pool.push import Push
 from controller.worker import LEAST_WAIT_S, OUTCOMES_PERIOD_S, TICK_S, WATCH_S, Clocks, SwitchWorker
-from hostlib import wire
-from hostlib.members import HEARTBEAT_S
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S
 from tests.controller.live import wait_until
 from tests.controller.pool_world import STORES, TENANT, World, expect, hot_miss, key
 from tests.controller.recording import RecordingAdapter

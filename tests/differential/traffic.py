@@ -12,8 +12,8 @@ from scapy.packet import Packet as Frame
 from scapy.packet import Raw
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV, VALUE_OPS
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV, VALUE_OPS
 from tests.differential.pair import Packet
 from tests.differential.stimulus import mutate
 from tests.p4.rig import (

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import blake2b
 
-from hostlib import wire
-from hostlib.block import Place
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import derivation
-from hostlib.health import HealthOptions
-from hostlib.members import Members, State
-from hostlib.simulated_disk import SimulatedDisk
-from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.store import BlockStore, StoreOptions
-from hostlib.tombstones import Tombstones
-from hostlib.transfer import BlockRef
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members, State
+from hostlib.protocol.tombstones import Tombstones
+from hostlib.protocol.transfer import BlockRef
+from hostlib.storage.simulated_disk import SimulatedDisk
+from hostlib.storage.ssd import SsdTier
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore, StoreOptions
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork, commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, TENANT
 

@@ -10,8 +10,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 from v1model.backend import CompiledProgram
 from v1model.dataplane import DigestConfig, DigestList, MeterConfig, Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch

@@ -8,8 +8,8 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV, VALUE_OPS
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV, VALUE_OPS
 from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig, ip, key_of
 from v1model.backend import CompiledProgram
 

@@ -12,11 +12,11 @@ import asyncio
 import random
 import sys
 
-from hostlib.content import derivation
-from hostlib.endpoint import UdpEndpoint
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
+from hostlib.protocol.content import derivation
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
+from hostlib.transport.endpoint import UdpEndpoint
 
 STORE_BYTES = 2 << 30
 

@@ -17,7 +17,7 @@ from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 
 from engines.lmcache.l2_adapter import WeirL2Adapter
-from hostlib.errors import ConfigError
+from hostlib.protocol.errors import ConfigError
 from tests.engines.live.conftest import Home
 
 KEYS = 5

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hostlib.block import Place
-from hostlib.client import Client
+from hostlib.client.client import Client
 from hostlib.engine import Item, ObjectPool
 from hostlib.engine.command import UnknownNameError, main, run
 from hostlib.engine.listed import FLUSH_S, MAX_NAMES, PAGE_ENTRIES, Listed, Lists
-from hostlib.seal import Seal
-from hostlib.transfer import BlockRef
+from hostlib.protocol.block import Place
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.transfer import BlockRef
 from tests.hostlib.engine.pool_world import PoolWorld, play
 from tests.hostlib.sealed import SEAL
 

@@ -19,7 +19,7 @@ from hostlib.engine.requests import (
     parse_block,
     parse_request,
 )
-from hostlib.transfer import BlockRef
+from hostlib.protocol.transfer import BlockRef
 
 U16, U32 = st.integers(0, 0xFFFF), st.integers(0, 0xFFFF_FFFF)
 BLOCKS = st.builds(BlockRef, st.binary(min_size=16, max_size=16), U16, U16, U32, U16, st.just(()))

@@ -12,20 +12,20 @@ from typing import Any, Protocol
 
 import pytest
 
-from hostlib.client import Client
+from hostlib.client.client import Client
 from hostlib.engine import shared_client
 from hostlib.engine.frames import MAX_LINE_BYTES, Channel
 from hostlib.engine.requests import MAX_QUESTIONS
 from hostlib.engine.shared_client import Guest, Host
-from hostlib.errors import (
+from hostlib.protocol.errors import (
     BlockNotFoundError,
     BlockTooLongError,
     ConfigError,
     OverloadedError,
     PutRefusedError,
 )
-from hostlib.transfer import BlockRef, chain_references
-from hostlib.wire import MAX_BLOCK_BYTES
+from hostlib.protocol.transfer import BlockRef, chain_references
+from hostlib.protocol.wire import MAX_BLOCK_BYTES
 from tests.hostlib.engine.pool_world import PoolWorld, content, keys
 
 SETTINGS = {"homes": ["10.0.0.1"], "tenant": 7}
