@@ -16,8 +16,8 @@ from controller.addressing import Mac
 from controller.errors import ConfigError
 from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, ROLE_TRUNK, WAITER_PORTS
 from controller.records import read_json, to_record
-from hostlib.members import MAX_NODES
-from hostlib.wire import MAX_REPLICAS
+from hostlib.protocol.members import MAX_NODES
+from hostlib.protocol.wire import MAX_REPLICAS, VALUE_FRAME_BYTES
 from workload.cost import (
     DEFAULT_GPU,
     DEFAULT_LINK_BIT_S,
@@ -41,7 +41,7 @@ MAX_TENANT: Final = 0xFFFF
 MAX_RATE_PER_S: Final = 10**9
 MAX_LINK_BIT_S: Final = 10**15
 LEAF, SPINE, AUTO, EVERYWHERE = PLACEMENTS = ("leaf", "spine", "auto", "everywhere")
-"""Which of the switches on a block's way keep it in their pools (`controller.placement`)."""
+"""Which of the switches on a block's way keep it in their pools (`controller.pool.placement`)."""
 EVICTION_MODES: Final = ("value", "reclaim", "drop")
 
 
@@ -67,11 +67,26 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = {
-    "node": Limits(requests_per_s=50_000, special_per_s=1_000, controller_per_s=250),
-    "store": Limits(requests_per_s=50_000, special_per_s=1_000, controller_per_s=20_000),
+    "node": Limits(requests_per_s=20_000, special_per_s=1_000, controller_per_s=250),
+    "store": Limits(requests_per_s=20_000, special_per_s=1_000, controller_per_s=20_000),
     "switch": Limits(controller_per_s=20_000),
 }
-"""By role. Requests that pass another switch were counted there; stores acknowledge what is reclaimed."""
+"""By role. Requests that pass another switch were counted there; stores acknowledge what is reclaimed. 20,000
+requests a second ask for what a link of 100 Mbit/s carries, and take a third of a storage node's core where
+it has none of the blocks."""
+REQUESTS_PER_VALUE: Final = 1.5
+"""A host may ask for so many times the values that its link carries, where that is known."""
+LEAST_REQUESTS_PER_S: Final = 1_000
+
+
+def limits_of_link(role: str, rate_bit_s: float) -> Limits | None:
+    """Those of a port with a link of that rate; None for the role's own. What is asked for beyond them could
+    not come, or is not there."""
+    usual = DEFAULT_LIMITS.get(role)
+    if usual is None or usual.requests_per_s is None:
+        return None
+    values_per_s = rate_bit_s / (8 * VALUE_FRAME_BYTES)
+    return replace(usual, requests_per_s=max(LEAST_REQUESTS_PER_S, round(REQUESTS_PER_VALUE * values_per_s)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """Membership: which storage nodes are there, as all hosts are told.
 
-A storage node says HELLO ten times a second. One that was heard and then is silent for three of them is down;
-one that comes back is joining until it says, knowing that it was away, that it has caught up. Every change
-makes a new version of the list (its epoch), which goes to every host. A controller that begins, or goes on
-from another one's list, does not know who missed what by that: all are joining. One that never says HELLO is
-taken to be up after a while: not all run with a controller. Pure: time is a parameter.
+A storage node says HELLO ten times a second, and answers probes with it (`controller.ways`). One that was
+heard and then is silent for three HELLOs is down; so is one that none of six probes reaches, or that loses
+many more of them than the others do. One that comes back is joining until it says, knowing that it was away,
+that it has caught up. Every change makes a new version of the list (its epoch), which goes to every host. A
+controller that begins, or goes on from another one's list, does not know who missed what by that: all are
+joining. One that never says HELLO is taken to be up after a while: not all run with a controller. Pure: time
+is a parameter.
 """
 
 from __future__ import annotations
@@ -12,15 +14,18 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from controller.flaps import Flaps
+from controller.later_lists import LaterLists
 from controller.operations import Announce
-from hostlib import wire
-from hostlib.members import EPOCHS, HEARTBEAT_S, Member, Members, State, is_later, next_epoch
+from controller.ways import Doubts, Ways
+from hostlib.protocol import wire
+from hostlib.protocol.members import EPOCHS, HEARTBEAT_S, Member, Members, State, next_epoch, suspects_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from ipaddress import IPv4Address
 
     from controller.operations import Answer
 
@@ -28,19 +33,18 @@ log = logging.getLogger(__name__)
 
 SILENCE_S: Final = 3 * HEARTBEAT_S
 HELD_UP_S: Final = 2 * HEARTBEAT_S
-"""A controller that did not look for longer than this was held up itself, and counts that time for nobody."""
+"""A controller that did not look for longer than this was held up itself, and counts that time for nobody,
+but LISTENED_S of it if it heard others meanwhile: one that is always late still misses who is gone."""
+LISTENED_S: Final = 0.75 * HEARTBEAT_S
 TAKEN_FOR_UP_S: Final = 1.0
 """After the first HELLO of anybody, who has said none."""
-FOLLOW_S: Final = 10.0
-"""A controller goes on from another's list at most so often."""
 REPEAT_S: Final = 2.0
 """After which a host is told again what it was told already: a packet may get lost. Then twice as long each
 time: who gets an answer from a host that knows a later list asks for that by itself."""
 MOST_REPEAT_S: Final = 32.0
 
-FURTHEST: Final = (1 << 31) - (1 << 28)
-"""So many epochs behind its own first one a controller follows a storage node that says to know a later list.
-Further, and a host that missed some lists would take a later one for an earlier one."""
+PROBES_BIT: Final = 12
+"""A controller's first probe has the number of its first epoch, shifted by so many bits: no earlier one's."""
 EPOCHS_PER_S: Final = 10
 EPOCHS_SINCE_S: Final = 1_760_000_000
 """Since 1970; after 13 years the numbers begin anew, and are later all the same."""
@@ -60,8 +64,9 @@ class Membership:
         corrected."""
         listed = Members.of(map(str, stores), replicas)
         self.members = Members(epoch, replicas, _all_joining(listed))
-        self._first = self._own_from = epoch
-        self._followed_s = float("-inf")
+        self._own_from = epoch
+        self._later = LaterLists(epoch)
+        self._flaps = Flaps()
         self._began_s: float | None = None
         self._known: set[str] = set()
         """Who ever said HELLO."""
@@ -71,6 +76,8 @@ class Membership:
         """Called, from whichever thread, when there is a new list."""
         self._heard_s: dict[str, float] = {}
         self._looked_s: dict[str, float] = {}
+        self._ways = Ways(epoch << PROBES_BIT)
+        self._doubts = Doubts()
         self._lock = threading.Lock()
 
     def hello(self, answer: Answer, now_s: float) -> None:
@@ -80,21 +87,30 @@ class Membership:
             self.counts_heartbeats = True
             if self._began_s is None:
                 self._began_s = now_s
-            if self.members.at(source) is None:
+            knows_of = answer.message.generation
+            is_store = self.members.at(source) is not None
+            if self._later.follows(source, is_store, knows_of, self.members.epoch, now_s):
+                self._follow(knows_of)
+            member = self.members.at(source)
+            if member is None:
+                self._suspected(source, suspects_in(answer.message.value), now_s)
                 return
             self._heard_s[source] = now_s
-            knows_of = answer.message.generation
-            self._follow(knows_of, now_s)
-            member = self.members.at(source)
-            assert member is not None
+            self._ways.heard(source, answer.message.sequence)
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = knows_of == self.members.epoch
             unheard = member.address not in self._known
             self._known.add(member.address)
             misses = not caught_up or (unheard and not self._made(knows_of))
-            if member.state is State.DOWN or (member.state is State.UP and misses):
+            if member.state is State.DOWN:
+                if not self._is_of_no_use(member, now_s):
+                    self._set(member, State.JOINING)
+            elif member.state is State.UP and misses:
+                self._flaps.fell(source, now_s)
                 self._set(member, State.JOINING)
-            elif member.state is State.JOINING and caught_up and knows:
+            elif (
+                member.state is State.JOINING and caught_up and knows and self._flaps.may_rise(source, now_s)
+            ):
                 self._set(member, State.UP)
 
     def out_of_sight(self, hosts: Iterable[IPv4Address]) -> None:
@@ -102,6 +118,18 @@ class Membership:
         with self._lock:
             for host in hosts:
                 self._heard_s.pop(str(host), None)
+                self._ways.forget(str(host))
+
+    def probe(self, hosts: Iterable[IPv4Address], now_s: float) -> dict[IPv4Address, int]:
+        """Of these hosts the storage nodes that are to be probed now, each with the probe's number."""
+        with self._lock:
+            due = self._ways.probe(map(str, hosts), now_s)
+        return {IPv4Address(address): number for address, number in due.items()}
+
+    def probe_due_s(self, hosts: Iterable[IPv4Address]) -> float:
+        """When the next of these is to be probed."""
+        with self._lock:
+            return self._ways.due_s(map(str, hosts))
 
     def look(self, now_s: float, hosts: Iterable[IPv4Address] | None = None) -> None:
         """Count those who were silent for too long as down, of all, or of these.
@@ -111,32 +139,50 @@ class Membership:
         """
         watched = None if hosts is None else set(map(str, hosts))
         with self._lock:
-            for member in self.members.nodes:
-                if watched is not None and member.address not in watched:
-                    continue
+            members = [one for one in self.members.nodes if watched is None or one.address in watched]
+            listened_s = LISTENED_S if any(map(self._was_heard, members)) else 0.0
+            for member in members:
                 lost_s = now_s - self._looked_s.get(member.address, now_s)
                 self._looked_s[member.address] = now_s
                 if lost_s > HELD_UP_S and member.address in self._heard_s:
-                    self._heard_s[member.address] = min(self._heard_s[member.address] + lost_s, now_s)
+                    pardoned_s = self._heard_s[member.address] + lost_s - listened_s
+                    self._heard_s[member.address] = min(pardoned_s, now_s)
                 heard_s = self._heard_s.get(member.address, now_s)
                 if member.address not in self._known:
                     waited_s = 0.0 if self._began_s is None else now_s - self._began_s
                     if member.state is State.JOINING and waited_s > TAKEN_FOR_UP_S:
                         self._set(member, State.UP)
-                elif member.state is not State.DOWN and now_s - heard_s > SILENCE_S:
+                    continue
+                is_silent = now_s - heard_s > SILENCE_S
+                if is_silent:
+                    self._ways.silent(member.address)
+                if (is_silent or self._is_of_no_use(member, now_s)) and member.state is not State.DOWN:
                     self._set(member, State.DOWN)
 
-    def _follow(self, epoch: int, now_s: float) -> None:
-        """If that is later than the own list's, an earlier controller got further, or this machine's clock
-        was set back."""
-        if (
-            is_later(epoch, self.members.epoch)
-            and (epoch - self._first) % EPOCHS < FURTHEST
-            and now_s - self._followed_s >= FOLLOW_S
-        ):
-            self._followed_s = now_s
-            self._own_from = next_epoch(epoch)
-            self._replace(Members(self._own_from, self.members.replicas, _all_joining(self.members)))
+    def _suspected(self, node: str, suspects: frozenset[int], now_s: float) -> None:
+        """By a node, which has to be taken for a liar: it only makes the controller look for itself."""
+        self._doubts.heard(node, suspects, now_s)
+        if any(one.number in suspects and one.state is not State.DOWN for one in self.members.nodes):
+            self._ways.alarm(now_s)
+
+    def _was_heard(self, member: Member) -> bool:
+        """Whether anything was heard of it since it was looked at last."""
+        never = float("-inf")
+        return self._heard_s.get(member.address, never) > self._looked_s.get(member.address, never)
+
+    def _is_of_no_use(self, member: Member, now_s: float) -> bool:
+        """Whether nothing reaches a storage node that is heard, or much is lost on the way to it that is not
+        lost on others. Without R others that are up, none is kept away for what is lost."""
+        in_doubt = self._doubts.about(member.number, now_s)
+        if self._ways.is_cut_off(member.address, in_doubt, now_s):
+            return True
+        others = sum(one.state is State.UP and one is not member for one in self.members.nodes)
+        return self._ways.is_bad(member.address, in_doubt, now_s) and others >= self.members.replicas
+
+    def _follow(self, epoch: int) -> None:
+        """An earlier controller got further, or this machine's clock was set back."""
+        self._own_from = next_epoch(epoch)
+        self._replace(Members(self._own_from, self.members.replicas, _all_joining(self.members)))
 
     def _made(self, epoch: int) -> bool:
         """Whether that is one of this controller's lists, as far as it knows."""
@@ -166,6 +212,7 @@ class Announcements:
     def __init__(self, membership: Membership, hosts: Iterable[IPv4Address]) -> None:
         self._membership = membership
         self._told: dict[IPv4Address, _Told] = dict.fromkeys(hosts, _NEVER)
+        self._stores = [host for host in self._told if membership.members.at(str(host))]
         self._again_s, self._epoch = float("-inf"), -1
         """When the next host is to be told again what it knows, and the list's epoch."""
 
@@ -175,25 +222,35 @@ class Announcements:
             self._told[answer.source], self._again_s = _NEVER, float("-inf")
 
     def poll(self, now_s: float) -> list[Announce]:
-        """What to send now."""
+        """What to send now: the list to those who are to hear of it, and probes."""
         if not self._membership.counts_heartbeats:
             return []
         if now_s < self.due_s:
             return []
+        probes = self._membership.probe(self._stores, now_s)
         members = self._membership.members
-        due = [host for host, told in self._told.items() if told.again_s(members.epoch) <= now_s]
+        if self._list_due_s <= now_s:
+            due = [host for host, told in self._told.items() if told.again_s(members.epoch) <= now_s]
+        else:
+            due = []
         for host in due:
             self._told[host] = self._told[host].told(members.epoch, now_s)
-        again_s = [told.again_s(members.epoch) for told in self._told.values()]
-        self._again_s, self._epoch = min(again_s, default=float("inf")), members.epoch
-        value = members.encode() if due else b""
-        return [Announce(host, members.epoch, value) for host in due]
+        if due:
+            again_s = [told.again_s(members.epoch) for told in self._told.values()]
+            self._again_s, self._epoch = min(again_s, default=float("inf")), members.epoch
+        value = members.encode() if due or probes else b""
+        hosts = dict.fromkeys([*due, *probes])
+        return [Announce(host, members.epoch, value, probes.get(host, 0)) for host in hosts]
 
     @property
     def due_s(self) -> float:
         """When `poll` has something to say again, if nobody asks and nothing changes before."""
         if not self._membership.counts_heartbeats:
             return float("inf")
+        return min(self._list_due_s, self._membership.probe_due_s(self._stores))
+
+    @property
+    def _list_due_s(self) -> float:
         return self._again_s if self._membership.members.epoch == self._epoch else float("-inf")
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from hashlib import sha256
@@ -16,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engines.digests import FileState, digest_of
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HARMLESS_FILES: Final = (
     "tokenizer*", "vocab.*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "chat_template*",
@@ -52,6 +54,47 @@ def process_start_s() -> float:
     ticks = int(stat.rpartition(")")[2].split()[19])
     age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     return time.time() - age_s
+
+
+def loaded_identity(
+    model: str, loaded_after_s: float, revision: str | None = None, hub_cache: str | None = None
+) -> str:
+    """Return the name of the content that an engine loaded from `model` at some time after `loaded_after_s`.
+
+    `model` is a folder, a file of weights, or the name of a model in the Hugging Face hub's cache here.
+    Raises KeySpaceError if it is none of these, or changed since, so that the engine may have loaded another.
+    """
+    folder, reference = _located(model, revision, hub_cache)
+    files = ModelFiles.of(folder)
+    name = files.identity()
+    changed = files.changed_after(loaded_after_s)
+    if reference is not None and FileState.of(reference).changed_s >= loaded_after_s:
+        changed = str(reference)
+    if changed is not None:
+        raise KeySpaceError(
+            f"{changed} was written after the engine started, so it may not be what the engine loaded; "
+            "start the engine again"
+        )
+    return name
+
+
+def in_background(name: Callable[[], str]) -> Future[str]:
+    """Return a future of what `name` returns, which runs in a thread of its own.
+
+    The future raises KeySpaceError for what can't be named or read.
+    """
+    named: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            named.set_result(name())
+        except OSError as error:
+            named.set_exception(KeySpaceError(f"the model's files can't be read: {error}"))
+        except BaseException as error:
+            named.set_exception(error)
+
+    threading.Thread(target=run, name="weir weights", daemon=True).start()
+    return named
 
 
 @dataclass(frozen=True)
@@ -108,6 +151,20 @@ class ModelFiles:
         if (now.states, now.links) != (self.states, self.links):
             raise KeySpaceError(f"{self.root} changes while it is read")
         return f"content:{content.hexdigest()[:32]}"
+
+
+def _located(model: str, revision: str | None, hub_cache: str | None) -> tuple[Path, Path | None]:
+    """Where a model lies; if it came from a hub, also the file that says which commit its revision is."""
+    if Path(model).exists():
+        return Path(model), None
+    try:
+        from huggingface_hub import snapshot_download
+
+        folder = Path(snapshot_download(model, revision=revision, cache_dir=hub_cache, local_files_only=True))
+    except (ImportError, OSError, ValueError) as error:
+        raise KeySpaceError(f"{model} is neither a folder nor in the hub's cache here: {error}") from None
+    reference = folder.parent.parent / "refs" / (revision or "main")
+    return folder, reference if reference.is_file() else None
 
 
 def _decisive(folder: Path) -> Iterator[Path]:

@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from experiments.command import Screen
-from experiments.errors import CrashError
-from experiments.options import VERBOSE
+from commands.command import Screen
+from commands.errors import CrashError
+from commands.options import VERBOSE
 from topologies.engines import Engine
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -70,7 +70,7 @@ class Logs:
 
     def _gather(self, directory: Path, into: IO[str]) -> int:
         """Take what is new; how many records that was."""
-        records = [record for path in sorted(directory.rglob("*.log")) for record in self._new(path)]
+        records = [record for path in _logs_below(directory) for record in self._new(path)]
         for record in sorted(records, key=lambda record: record.time):
             self.counts[record.level] += 1
             if self.counts.total() <= MAX_RECORDS:
@@ -80,10 +80,12 @@ class Logs:
         return len(records)
 
     def _new(self, path: Path) -> list[Record]:
-        """Whole lines only; a file that is gone has nothing new."""
+        """Whole lines only; a file that is gone has nothing new, and one that was begun anew is read anew."""
         at = self._read_bytes.get(path, 0)
         try:
             with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size < at:
+                    at = 0
                 file.seek(at)
                 part = file.read(MAX_READ_BYTES)
         except OSError:
@@ -93,6 +95,14 @@ class Logs:
         now_s = time.time()
         lines = whole.decode(errors="replace").splitlines()
         return [read_line(line, path.stem, now_s) for line in lines if line.strip()]
+
+
+def _logs_below(directory: Path) -> list[Path]:
+    """The logs in a directory and below it. What goes away meanwhile is left out."""
+    folders = os.walk(directory)
+    return sorted(
+        Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".log")
+    )
 
 
 @contextmanager

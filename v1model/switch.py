@@ -153,6 +153,12 @@ class Switch:
             self._events.collect()
             return _outputs(self.handle.read("take_outputs"))
 
+    def set_clock(self, now_us: int | None) -> None:
+        """Stop the switch's clock at `now_us`, in microseconds since its start, until the next call; None:
+        it is the machine's again. Meters, idle timeouts and packets without a time of their own go by it."""
+        with self._lock:
+            self.handle.call("set_clock", NOW if now_us is None else now_us)
+
     def packet_out(self, data: bytes) -> None:
         if not 0 <= self.cpu_port < PORTS:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no CPU port (--cpu-port)")

@@ -9,20 +9,37 @@
 
 For LMCache inside the engine's process; its multiprocess server takes `engines.lmcache.l2_adapter`. A chunk
 is one object: LMCache's own description of it, unless that is switched off (save_chunk_meta), then its bytes.
+
+LMCache's name of a chunk says the model's name, rank and data type, and a hash of the tokens. With its
+default hash, each process begins that hash with a number of its own unless PYTHONHASHSEED is set: that is
+refused. The pool's key also has the content of the model's files and the chunk's shape; an engine whose
+model's files are not known finds its own chunks only. Neither has the options of vLLM that change the KV of
+the same files (hf_overrides, quantization, max_model_len with LongRoPE), nor the content of adapters: give
+engines that differ in them a tenant each, or take `engines.vllm.connector`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import secrets
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from lmcache.v1.protocol import RemoteMetadata
 from lmcache.v1.storage_backend.connector.base_connector import RemoteConnector
 
+try:
+    from vllm.v1.core import kv_cache_utils
+except ImportError:  # LMCache without an engine of vLLM
+    kv_cache_utils = None
+
+from engines.identity import in_background, loaded_identity, process_start_s
+from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.errors import ConfigError
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import ConfigError, KeySpaceError
+from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from lmcache.utils import CacheEngineKey
@@ -36,29 +53,41 @@ _log = logging.getLogger("weir")
 
 
 class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is not in the project's environment
-    """Raises ConfigError at the start for settings that can't be; later a chunk not to be had is a miss."""
+    """Raises ConfigError at the start for settings under which chunks can't be shared.
+
+    Later a chunk that is not to be had is a miss.
+    """
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, local_cpu_backend: LocalCPUBackend, config: LMCacheEngineConfig
     ) -> None:
         super().__init__(config, local_cpu_backend.metadata)
+        warn_if_untested("LMCache")
         settings = (config.extra_config or {}).get(SETTINGS)
         if not isinstance(settings, dict):
             raise ConfigError(f"LMCache's extra_config needs {SETTINGS!r} with address and homes")
+        check_hash_seed(config.pre_caching_hash_algorithm)
         self._memory = local_cpu_backend
+        self._form = _form(local_cpu_backend.metadata)
+        self._weights = begin_naming(local_cpu_backend.metadata)
+        self._name: str | None = None
         self._pool = open_objects(PoolConfig.from_mapping(settings))
 
     async def exists(self, key: CacheEngineKey) -> bool:
         """Whether the pool has a chunk."""
+        if not self._is_named():
+            return False
         (there,) = await asyncio.wrap_future(self._pool.begin_present([self._block(key)]))
         return there
 
     def exists_sync(self, key: CacheEngineKey) -> bool:
         """`exists`, blocking."""
-        return self._pool.prefix([self._block(key)]) == 1
+        return self._is_named() and self._pool.prefix([self._block(key)]) == 1
 
     async def get(self, key: CacheEngineKey) -> MemoryObj | None:
         """A chunk in LMCache's memory; None if it can't be had, or is none."""
+        if not self._is_named():
+            return None
         content = await asyncio.wrap_future(self._pool.begin_fetch(self._block(key)))
         if content is None:
             return None
@@ -83,6 +112,8 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
 
     async def put(self, key: CacheEngineKey, memory_obj: MemoryObj) -> None:
         """Offer a chunk. What the pool does not take is a later miss; the pool counts it."""
+        if not self._is_named():
+            return
         content = memoryview(memory_obj.byte_array).cast("B")
         described = b""
         if self.save_chunk_meta:
@@ -104,5 +135,48 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         """Counters of the pool."""
         return self._pool.stats()
 
+    def _is_named(self) -> bool:
+        """Whether chunks have a name, which takes as long as hashing the model's files."""
+        if self._name is None and self._weights.done():
+            try:
+                self._name = self._weights.result()
+            except KeySpaceError as error:
+                self._name = secrets.token_hex(16)
+                _log.warning("KV is not shared with other engines: %s.", error)
+        return self._name is not None
+
     def _block(self, key: CacheEngineKey) -> BlockRef:
-        return BlockRef(self._pool.seal.key(_CHUNK, key.to_string().encode()))
+        assert self._name is not None
+        named = (self._name.encode(), self._form.encode(), key.to_string().encode())
+        return BlockRef(self._pool.seal.key(_CHUNK, *named))
+
+
+def check_hash_seed(algorithm: str) -> None:
+    """Raise ConfigError if LMCache begins its names of chunks with a number that no other process has."""
+    if os.environ.get("PYTHONHASHSEED", "").isdigit():
+        return
+    if algorithm.startswith("sha256") and hasattr(kv_cache_utils, "resolve_none_hash_seed"):
+        return
+    raise ConfigError(
+        f"with pre_caching_hash_algorithm: {algorithm}, LMCache names the same tokens otherwise in each "
+        "process, so that no engine finds another's chunks: set it to sha256_cbor in LMCache's "
+        "configuration, and PYTHONHASHSEED=0 in the environment of every engine before it starts"
+    )
+
+
+def begin_naming(metadata: Any) -> Future[str]:
+    """Return a future of the name of the engine's weights, which raises KeySpaceError if it has none."""
+
+    def name() -> str:
+        model = getattr(metadata, "model_name", None)
+        if not isinstance(model, str) or not model:
+            raise KeySpaceError("LMCache does not say where its engine's model is")
+        return loaded_identity(model, process_start_s())
+
+    return in_background(name)
+
+
+def _form(metadata: Any) -> str:
+    """What LMCache knows of the order of a chunk's bytes and of the engine."""
+    known = ("kv_shape", "kv_dtype", "use_mla", "chunk_size")
+    return repr([(name, str(getattr(metadata, name, None))) for name in known])

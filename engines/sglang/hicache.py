@@ -5,12 +5,16 @@
       "pool": {"address": "10.0.0.1", "homes": ["10.0.0.3"]}}'
 
 SGLang hashes a page's tokens with those before it. The pool's key is the tenant's keyed hash of that, of the
-model's name and of the shard, as SGLang's own backend for files names them.
+shard, and of what the pages of a server depend on (`engines.sglang.names`): its weights, its options, and how
+its host memory orders a page's bytes. Where that is not known, nobody else finds the pages.
 """
 
 from __future__ import annotations
 
+import logging
+import secrets
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import torch
@@ -20,11 +24,14 @@ from sglang.srt.mem_cache.hicache_storage import (
     HiCacheStorageExtraInfo,
 )
 
+from engines.sglang.names import begin_naming
+from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.errors import ConfigError
-from hostlib.transfer import BlockRef, chain_references
+from hostlib.protocol.errors import ConfigError, KeySpaceError
+from hostlib.protocol.transfer import BlockRef, chain_references
 
 _PAGE = b"sglang page"
+_log = logging.getLogger("weir")
 
 
 class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the project's environment
@@ -32,6 +39,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
 
     def __init__(self, storage_config: HiCacheStorageConfig, kwargs: dict[str, Any] | None = None) -> None:
         extra = storage_config.extra_config or {}
+        warn_if_untested("SGLang")
         if not isinstance(extra.get("pool"), dict):
             raise ConfigError(
                 "the extra config of the backend needs an object 'pool' with the pool's settings"
@@ -40,6 +48,15 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             raise ConfigError("pages sharded by decode context parallelism are not supported")
         self._pool = open_objects(PoolConfig.from_mapping(extra["pool"]))
         self._shard = _shard(storage_config)
+        self._own_name = secrets.token_hex(16)
+        """Under which pages are kept that this backend alone may find."""
+        self._naming: Future[str] | None = None
+        self._name: str | None = self._own_name
+
+    def register_mem_pool_host(self, mem_pool_host: Any) -> None:
+        """SGLang says which memory the pages come from: from now on they have a name that others know."""
+        super().register_mem_pool_host(mem_pool_host)
+        self._name, self._naming = None, begin_naming(mem_pool_host)
 
     def get(
         self, key: str, target_location: torch.Tensor | None = None, target_sizes: Any = None
@@ -55,6 +72,8 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         if len(targets) != len(keys) or not all(isinstance(target, torch.Tensor) for target in targets):
             raise ValueError(f"{len(keys)} pages need as many tensors to be put into")
         flat = [target.contiguous() for target in targets]
+        if not self._is_named():
+            return [None] * len(keys)
         items = [Item(block, _bytes(one)) for block, one in zip(self._blocks(keys), flat, strict=True)]
         arrived = self._pool.load(items)
         for target, one, there in zip(targets, flat, arrived, strict=True):
@@ -70,6 +89,8 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self, keys: list[str], values: Any = None, target_locations: Any = None, target_sizes: Any = None
     ) -> bool:
         """Offer pages; whether all are held."""
+        if not self._is_named():
+            return False
         blocks = self._blocks(keys)
         items = [Item(block, _bytes(value.contiguous())) for block, value in zip(blocks, values, strict=True)]
         return all(self._pool.store(items))
@@ -80,7 +101,11 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
 
     def batch_exists(self, keys: list[str], extra_info: HiCacheStorageExtraInfo | None = None) -> int:
         """How many pages the pool has, from the first on."""
-        return self._pool.prefix(self._blocks(keys))
+        return self._pool.prefix(self._blocks(keys)) if self._is_named() else 0
+
+    def clear(self) -> None:
+        """Find nothing of what was kept before: from now on pages are shared with no other server."""
+        self._own_name = self._name = secrets.token_hex(16)
 
     def get_stats(self) -> None:
         """SGLang asks for its own kind of object here; the pool's counters are in `pool_stats`."""
@@ -93,13 +118,27 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         """Give the pool back."""
         self._pool.close()
 
+    def _is_named(self) -> bool:
+        """Whether the pages have a name, which takes as long as hashing the model's files."""
+        if self._name is None and self._naming is not None and self._naming.done():
+            try:
+                self._name = self._naming.result()
+                _log.warning("KV is shared with the SGLang servers of this tenant that are like this one.")
+            except KeySpaceError as error:
+                self._name = self._own_name
+                _log.warning("KV is not shared with other SGLang servers: %s.", error)
+        return self._name is not None
+
     def _blocks(self, keys: list[str]) -> list[BlockRef]:
-        return chain_references([self._pool.seal.key(_PAGE, self._shard, key.encode()) for key in keys])
+        assert self._name is not None
+        named = (self._name.encode(), self._shard)
+        return chain_references([self._pool.seal.key(_PAGE, *named, key.encode()) for key in keys])
 
 
 def _shard(config: HiCacheStorageConfig) -> bytes:
     """Model and slice of it: KV that is replicated over ranks (MLA) is one and the same."""
     parts: list[Any] = [config.model_name, config.is_page_first_layout, config.is_mla_model]
+    parts += [getattr(config, "should_split_heads", False), getattr(config, "tp_lcm_size", None)]
     parts += [config.pp_rank, config.pp_size, config.attn_cp_rank, config.attn_cp_size]
     if not config.is_mla_model:
         parts += [config.tp_rank, config.tp_size]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 import torch
+import transformers
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 from hostlib.engine import Item, KvSpace
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -15,20 +20,68 @@ if TYPE_CHECKING:
     from hostlib.engine import BlockingPool
 
 
-def kv_space(model: PreTrainedModel, name: str, identity: str, block_tokens: int = 16) -> KvSpace:
-    """Of a decoder-only model; `identity` names its weights (`engines.identity.model_identity`)."""
+INDIFFERENT = ("_name_or_path", "transformers_version", "use_cache")
+"""Entries of a model's configuration that do not change its KV."""
+
+
+def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpace:
+    """Return the key space of a decoder-only model with its weights and its configuration as they are now.
+
+    Make another one after changing either. Raises KeySpaceError for a model whose cache does not keep every
+    token.
+    """
     config = model.config
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    block_bytes = config.num_hidden_layers * 2 * heads * block_tokens * head * model.dtype.itemsize
+    _check_cache(config)
+    layers, heads, head = _shape(config)
     return KvSpace(
         name=name,
-        model=identity,
-        layout=f"transformers: {config.num_hidden_layers} layers, key or value, {heads} heads, token, {head}",
+        model=weights_identity(model),
+        layout=f"transformers: {layers} layers, key or value, {heads} heads, token, {head}",
         dtype=str(model.dtype).removeprefix("torch."),
         block_tokens=block_tokens,
-        object_bytes=(block_bytes,),
+        object_bytes=(block_bytes(model, block_tokens),),
+        settings=_settings(model),
     )
+
+
+def block_bytes(model: PreTrainedModel, block_tokens: int) -> int:
+    """Return the size of the KV of so many tokens."""
+    layers, heads, head = _shape(model.config)
+    return layers * 2 * heads * block_tokens * head * int(model.dtype.itemsize)
+
+
+def weights_identity(model: torch.nn.Module) -> str:
+    """Return the name of the content of a model's parameters and buffers, adapters among them."""
+    content = sha256()
+    for name, tensor in sorted([*model.named_parameters(), *model.named_buffers()]):
+        plain = tensor.detach().cpu().contiguous()
+        content.update(json.dumps([name, str(plain.dtype), list(plain.shape)]).encode())
+        content.update(plain.reshape(-1).view(torch.uint8).numpy())
+    return f"parameters:{content.hexdigest()[:32]}"
+
+
+def _settings(model: PreTrainedModel) -> str:
+    """The digest of what decides about the KV besides the weights."""
+    given = {name: value for name, value in model.config.to_dict().items() if name not in INDIFFERENT}
+    said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
+    said += [transformers.__version__, torch.__version__, model.device.type]
+    return sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _check_cache(config: Any) -> None:
+    kinds = {type(layer).__name__ for layer in DynamicCache(config=config).layers} - {DynamicLayer.__name__}
+    if kinds or getattr(config, "is_encoder_decoder", False):
+        raise KeySpaceError(
+            "only models whose cache keeps the KV of every token are possible, not those with "
+            + (", ".join(sorted(kinds)) or "an encoder")
+        )
+
+
+def _shape(config: Any) -> tuple[int, int, int]:
+    """Layers, KV heads of each, and numbers of each head."""
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return int(config.num_hidden_layers), int(heads), int(head)
 
 
 def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm.lora.worker_manager import WorkerLoRAManager
 
 from engines.identity import ModelFiles
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from vllm.lora.request import LoRARequest
@@ -66,7 +66,7 @@ class LoadedAdapters:
             loaded = _loaded.get(number)
         if loaded == name:
             return True
-        if (number, name) not in self._told and len(self._told) < MAX_ADAPTERS:
+        if loaded is not None and (number, name) not in self._told and len(self._told) < MAX_ADAPTERS:
             self._told.add((number, name))
             _log.warning(
                 "KV of adapter number %d is not shared: its files have changed since vLLM loaded it. "

@@ -11,38 +11,73 @@ client of the pool (`hostlib.engine.node_client`).
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-from vllm.distributed import get_tensor_model_parallel_rank, get_tp_group
-from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1, KVConnectorRole
+from vllm.distributed import get_tensor_model_parallel_rank
+from vllm.distributed.kv_transfer.kv_connector.v1.base import (
+    KVConnectorBase_V1,
+    KVConnectorMetadata,
+    KVConnectorRole,
+    KVConnectorWorkerMetadata,
+)
+from vllm.v1.engine.core import EngineCore
 
-from engines.vllm.adapters import AdapterNames
-from engines.vllm.jobs import Jobs
+from engines.versions import warn_if_untested
+from engines.vllm.adapters import AdapterNames, LoadedAdapters
+from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
+from engines.vllm.metrics import OF_SCHEDULER, OF_WORKER, CounterReader, PoolCounters, PoolPromMetrics
+from engines.vllm.own_cache import VllmCache
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import Settings, make_layout
+from engines.vllm.tensors import KvTensors
+from engines.vllm.weight_changes import listen
 from engines.vllm.weights import begin_naming
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
+from hostlib.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
+    import torch
     from vllm.config import VllmConfig
-    from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadata
+    from vllm.distributed.kv_transfer.kv_connector.v1.metrics import KVConnectorPromMetrics, KVConnectorStats
     from vllm.forward_context import ForwardContext
     from vllm.v1.attention.backend import AttentionMetadata
-    from vllm.v1.core.kv_cache_manager import KVCacheBlocks
+    from vllm.v1.core.kv_cache_manager import KVCacheBlocks, KVCacheManager
     from vllm.v1.core.sched.output import SchedulerOutput
     from vllm.v1.kv_cache_interface import KVCacheConfig
     from vllm.v1.outputs import KVConnectorOutput
     from vllm.v1.request import Request
 
+
+DRAFTS_WITHOUT_KV = ("ngram", "ngram_gpu", "suffix", "medusa", "mlp_speculator")
+"""Methods of speculative decoding whose drafts come without KV of their own."""
+
 _log = logging.getLogger("weir")
 
 
-class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in the project's environment
+@dataclass
+class JobsMessage(KVConnectorMetadata):  # type: ignore[misc] # vllm is not in the project's environment
+    """From the scheduler to its workers."""
+
+    jobs: Jobs
+
+
+@dataclass
+class ReportMessage(KVConnectorWorkerMetadata):  # type: ignore[misc] # as above
+    """From the workers to their scheduler."""
+
+    report: Report
+
+    def aggregate(self, other: KVConnectorWorkerMetadata) -> KVConnectorWorkerMetadata:
+        """The report of both workers."""
+        assert isinstance(other, ReportMessage)
+        return ReportMessage(self.report.merged(other.report))
+
+
+class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
     """Raises ConfigError or KeySpaceError at the start for what can't be; later it never stops the engine."""
 
     _open_pool = staticmethod(open_pool)
@@ -51,38 +86,35 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
         self, vllm_config: VllmConfig, role: KVConnectorRole, kv_cache_config: KVCacheConfig
     ) -> None:
         super().__init__(vllm_config=vllm_config, role=role, kv_cache_config=kv_cache_config)
-        settings = Settings.from_extra(dict(self._kv_transfer_config.kv_connector_extra_config))
+        warn_if_untested("vLLM")
+        _check_drafts(vllm_config.speculative_config)
+        self._settings = Settings.from_extra(dict(self._kv_transfer_config.kv_connector_extra_config))
         is_worker = role != KVConnectorRole.SCHEDULER
         rank = get_tensor_model_parallel_rank() if is_worker else 0
-        layout = make_layout(vllm_config, kv_cache_config, settings, rank)
-        pool = settings.pool
+        self._layout = make_layout(vllm_config, kv_cache_config, self._settings, rank)
+        pool = self._settings.pool
         has_own_process = vllm_config.parallel_config.distributed_executor_backend != "uni"
         if is_worker and has_own_process and pool.report is not None:
             pool = replace(pool, report=f"{pool.report}.worker{rank}")
-        self._pool = self._open_pool(pool, layout.space)
+        self._pool = self._open_pool(pool, self._layout.space)
         if is_worker and has_own_process:
             self._pool.blocks.silence_level = logging.DEBUG  # the scheduler asks first, and says so
+        self._counters = CounterReader(self._pool.blocks.stats, OF_WORKER if is_worker else OF_SCHEDULER)
+        self._own_cache = VllmCache()
+        self._scheduler: SchedulerSide | None = None
+        self._worker: WorkerSide | None = None
         self._closed = False
-        background = settings.loading == "background"
-        self._scheduler = self._worker = None
-        try:
-            if role == KVConnectorRole.SCHEDULER:
-                self._pool.join()
-                keys = EngineKeys(
-                    layout.space,
-                    self._pool.seal,
-                    resolve(vllm_config, kv_cache_config),
-                    begin_naming(vllm_config),
-                    AdapterNames(),
-                )
-                self._scheduler = SchedulerSide(self._pool, keys, background)
-            else:
-                self._worker = WorkerSide(
-                    self._pool, layout, background, settings.recompute_ms, _of_all_ranks
-                )
-        except BaseException:
-            self._pool.close()
-            raise
+        if not is_worker:
+            try:
+                self._scheduler = self._make_scheduler()
+            except BaseException:
+                self._pool.close()
+                raise
+
+    @classmethod
+    def requires_piecewise_for_cudagraph(cls, extra_config: dict[str, Any]) -> bool:
+        """Whether vLLM has to call the connector between layers, where a graph of all layers would not."""
+        return bool(extra_config.get("loading", "layerwise") == "layerwise")
 
     @property
     def requires_kv_delivery(self) -> bool:
@@ -92,60 +124,120 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
     # Of the worker
 
     def register_kv_caches(self, kv_caches: dict[str, torch.Tensor]) -> None:
-        assert self._worker is not None
-        self._worker.register(kv_caches)
+        """vLLM's KV tensors, by layer."""
+        tensors = KvTensors(self._layout, kv_caches)
+        zeroes_blocks = getattr(self._kv_cache_config, "needs_kv_cache_zeroing", False)
+        self._worker = WorkerSide(
+            self._pool,
+            self._layout.groups,
+            tensors,
+            rank=self._layout.rank,
+            background=self._settings.loading == "background",
+            recompute_ms=self._settings.recompute_ms,
+            is_loaded=LoadedAdapters().is_loaded,
+            reads_later=tensors.is_on_cpu and not zeroes_blocks,
+        )
+
+    def handle_preemptions(self, kv_connector_metadata: KVConnectorMetadata) -> None:
+        """Before a step: vLLM gives blocks to other requests."""
+        assert isinstance(kv_connector_metadata, JobsMessage)
+        self._of_worker.begin_step(kv_connector_metadata.jobs)
 
     def start_load_kv(self, forward_context: ForwardContext, **kwargs: Any) -> None:
-        assert self._worker is not None
-        self._worker.start_loads(self._jobs())
+        """Before or after the forward pass: begin to load."""
+        self._of_worker.start_loads(self._jobs())
 
     def wait_for_layer_load(self, layer_name: str) -> None:
-        assert self._worker is not None
-        self._worker.wait_for_layer(layer_name)
+        """Before a layer's attention."""
+        self._of_worker.wait_for_layer(layer_name)
 
     def save_kv_layer(
         self, layer_name: str, kv_layer: torch.Tensor, attn_metadata: AttentionMetadata, **kwargs: Any
     ) -> None:
-        """Nothing: `wait_for_save` copies all layers."""
+        """Nothing: `wait_for_save` stores all layers."""
 
     def wait_for_save(self) -> None:
-        assert self._worker is not None
-        self._worker.store(self._jobs())
+        """After the forward pass, and that of drafts: store what was computed."""
+        self._of_worker.store(self._jobs())
 
     def get_finished(self, finished_req_ids: set[str]) -> tuple[set[str] | None, set[str] | None]:
-        assert self._worker is not None
-        return None, self._worker.finished_loads(finished_req_ids, self._jobs()) or None
+        """Requests that have been loaded in the background."""
+        return None, self._of_worker.finished_loads(finished_req_ids, self._jobs()) or None
 
     def get_block_ids_with_load_errors(self) -> set[int]:
-        assert self._worker is not None
-        return self._worker.take_failed_blocks()
+        """Blocks that could not be loaded since the last call."""
+        return self._of_worker.take_failed_blocks()
+
+    def build_connector_worker_meta(self) -> KVConnectorWorkerMetadata | None:
+        """What the scheduler's side has to know of the step."""
+        return ReportMessage(self._of_worker.report(self._jobs()))
 
     # Of the scheduler
+
+    def bind_kv_cache_manager(self, kv_cache_manager: KVCacheManager) -> None:
+        """vLLM's own cache of KV blocks."""
+        super().bind_kv_cache_manager(kv_cache_manager)
+        self._own_cache.bind(kv_cache_manager)
+
+    def on_new_request(self, request: Request) -> None:
+        """A request has come."""
+        self._of_scheduler.added(request)
 
     def get_num_new_matched_tokens(
         self, request: Request, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
-        assert self._scheduler is not None
-        return self._scheduler.matched_tokens(request, num_computed_tokens)
+        """Tokens that the pool has behind the computed ones."""
+        return self._of_scheduler.matched_tokens(request, num_computed_tokens)
 
     def update_state_after_alloc(
         self, request: Request, blocks: KVCacheBlocks, num_external_tokens: int
     ) -> None:
-        assert self._scheduler is not None
-        self._scheduler.allocated(request, blocks, num_external_tokens)
+        """A request has got its blocks."""
+        self._of_scheduler.allocated(request, blocks, num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: SchedulerOutput) -> KVConnectorMetadata:
-        assert self._scheduler is not None
-        return self._scheduler.jobs(scheduler_output)
+        """What the workers have to do in a step."""
+        return JobsMessage(self._of_scheduler.jobs(scheduler_output))
 
     def update_connector_output(self, connector_output: KVConnectorOutput) -> None:
-        assert self._scheduler is not None
-        self._scheduler.failed(connector_output.invalid_block_ids or ())
+        """A step is over."""
+        message = connector_output.kv_connector_worker_meta
+        self._of_scheduler.reported(
+            message.report if isinstance(message, ReportMessage) else None,
+            connector_output.invalid_block_ids or (),
+            failed_load=bool(getattr(connector_output, "failed_recving", None)),
+        )
 
     def request_finished(self, request: Request, block_ids: list[int]) -> tuple[bool, dict[str, Any] | None]:
-        assert self._scheduler is not None
-        self._scheduler.finished(request.request_id)
+        """A request is over, and its blocks are free at once."""
+        self._of_scheduler.finished(request.request_id)
         return False, None
+
+    def reset_cache(self) -> bool:
+        """Find nothing any more of what was stored so far. False if that can't be done: the pool is left."""
+        return self._of_scheduler.reset()
+
+    # Of both
+
+    def get_kv_connector_stats(self) -> KVConnectorStats | None:
+        """What was counted since the last call."""
+        return self._counters.take()
+
+    @classmethod
+    def build_kv_connector_stats(cls, data: dict[str, Any] | None = None) -> KVConnectorStats | None:
+        """Counters that came from another process."""
+        return PoolCounters(data=data or {})
+
+    @classmethod
+    def build_prom_metrics(
+        cls,
+        vllm_config: VllmConfig,
+        metric_types: Any,
+        labelnames: list[str],
+        per_engine_labelvalues: dict[int, list[object]],
+    ) -> KVConnectorPromMetrics:
+        """The counters in /metrics."""
+        return PoolPromMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
 
     def shutdown(self) -> None:
         """Both roles close; the pool ends with the last."""
@@ -155,17 +247,47 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in 
             self._closed = True
             self._pool.close()
 
+    def _make_scheduler(self) -> SchedulerSide:
+        self._pool.join()
+        role = self._kv_transfer_config
+        keys = EngineKeys(
+            self._layout.space,
+            self._pool.seal,
+            resolve(self._vllm_config, self._kv_cache_config),
+            begin_naming(self._vllm_config),
+            AdapterNames(),
+        )
+        side = SchedulerSide(
+            self._pool,
+            keys,
+            self._own_cache,
+            background=self._settings.loading == "background",
+            loads=role.is_kv_consumer,
+            stores=role.is_kv_producer,
+        )
+        listen(side, EngineCore)
+        return side
+
+    @property
+    def _of_worker(self) -> WorkerSide:
+        assert self._worker is not None, "vLLM has not registered its KV tensors"
+        return self._worker
+
+    @property
+    def _of_scheduler(self) -> SchedulerSide:
+        assert self._scheduler is not None, "this is a worker's connector"
+        return self._scheduler
+
     def _jobs(self) -> Jobs:
-        jobs = self._get_connector_metadata()
-        assert isinstance(jobs, Jobs)
-        return jobs
+        message = self._get_connector_metadata()
+        assert isinstance(message, JobsMessage)
+        return message.jobs
 
 
-def _of_all_ranks(block_ids: set[int]) -> set[int]:
-    """The union of what the workers have, each of which asks."""
-    group = get_tp_group()
-    if group.world_size == 1:
-        return block_ids
-    all_ids: list[set[int]] = [set()] * group.world_size
-    torch.distributed.all_gather_object(all_ids, block_ids, group=group.cpu_group)
-    return set().union(*all_ids)
+def _check_drafts(speculation: Any) -> None:
+    """Refuse drafts that have KV: it depends on a token behind the block, of which the key says nothing."""
+    if speculation is not None and speculation.method not in DRAFTS_WITHOUT_KV:
+        raise ConfigError(
+            f"speculative decoding by {speculation.method!r} is not possible with the pool, because drafts "
+            f"have KV of their own: use one of {', '.join(DRAFTS_WITHOUT_KV)}, or none"
+        )

@@ -1,37 +1,73 @@
-"""What vLLM's scheduler tells its workers each step: blocks to load and blocks to store."""
+"""What vLLM's scheduler and its workers tell one another in each step, pickled between processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadata
+from dataclasses import dataclass, field, replace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BlockRun:
-    """Neighbouring blocks of one request."""
+    """Neighbouring blocks of one request. Its size depends on their number alone, not on the prompt's."""
 
     request_id: str
     keys: list[bytes]
-    """Of the request's blocks from its first one on, up to the last of the run."""
+    """Of the run's blocks, the same on every rank. Empty if nothing can be loaded: all its blocks fail."""
+    parent: bytes | None
+    """Key of the block before the run; None if the run begins the prompt."""
     first: int
     """Number of the run's first block in the request."""
     block_ids: list[int]
-    """Where vLLM has the blocks that `keys` name, the same on every rank."""
+    """Where vLLM has the run's blocks, the same on every rank."""
+    adapter: tuple[int, str] | None = None
+    """vLLM's number of the request's adapter, and the name of its content that the keys are made with."""
 
-    @property
-    def own_ids(self) -> list[int]:
-        """Of the run alone."""
-        return self.block_ids[self.first :]
+    def part(self, start: int, end: int) -> BlockRun:
+        """The run's blocks from number `start` of the run to before `end`."""
+        parent = self.keys[start - 1] if start else self.parent
+        ids = self.block_ids[start:end]
+        return replace(
+            self, keys=self.keys[start:end], parent=parent, first=self.first + start, block_ids=ids
+        )
 
 
-@dataclass
-class Jobs(KVConnectorMetadata):  # type: ignore[misc] # vllm is not in the project's environment
-    """Of one step."""
+@dataclass(slots=True)
+class Jobs:
+    """From the scheduler to its workers, for one step."""
 
+    step: int
+    """Number of the step, counted from 1."""
     loads: list[BlockRun] = field(default_factory=list)
     stores: list[BlockRun] = field(default_factory=list)
-    failures_seen: int = 0
-    """Reports of blocks that could not be loaded which the scheduler has acted on so far."""
+    given: list[int] = field(default_factory=list)
+    """Ids of blocks that the engine has given to requests since the step before, which overwrite them."""
+    is_sure: bool = False
+    """Whether nothing that the step computes on can turn out to be wrong: its blocks are sent at once."""
+    settled: int = 0
+    """Last step of which the scheduler knows whether its blocks are right."""
+    dropped: tuple[int, ...] = ()
+    """Steps, newly settled, whose blocks may be wrong."""
     computes: bool = True
     """Whether the step computes anything; where it doesn't, waiting for a load costs nobody anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Neighbouring blocks of a request that were to be stored, and are not."""
+
+    request_id: str
+    first: int
+    """Number of the first of these blocks in the request."""
+    keys: list[bytes]
+
+
+@dataclass(slots=True)
+class Report:
+    """From the workers to their scheduler, after one step."""
+
+    step: int
+    refusals: list[Refusal] = field(default_factory=list)
+    """Since the report before."""
+
+    def merged(self, other: Report) -> Report:
+        """The report of both workers."""
+        return Report(min(self.step, other.step), self.refusals + other.refusals)

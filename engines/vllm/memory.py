@@ -1,61 +1,18 @@
-"""vLLM's KV tensors as objects of the pool: a block's bytes of some layers, one layer after the other."""
+"""The engine's KV memory as the worker's side sees it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import torch
-
-from hostlib.errors import KeySpaceError
-
-if TYPE_CHECKING:
-    from engines.vllm.space import Layout
+from typing import Protocol
 
 
-class KvMemory:
-    """The KV tensors of all layers. Any strides will do: blocks are copied as the tensors' shape has them."""
+class BlockMemory(Protocol):
+    """The engine's KV memory. A block is stored as several objects, one for each group of layers."""
 
-    def __init__(self, layout: Layout, kv_caches: dict[str, torch.Tensor]) -> None:
-        self._groups: list[list[torch.Tensor]] = []
-        for names in layout.groups:
-            missing = [name for name in names if name not in kv_caches]
-            if missing:
-                raise KeySpaceError(f"no KV tensor came for layer {missing[0]}")
-            self._groups.append([_blocks_first(name, kv_caches[name], layout) for name in names])
+    def read(self, block_id: int, index: int) -> memoryview:
+        """A copy of one object."""
 
-    def read(self, block_id: int, index: int) -> torch.Tensor:
-        """A copy of one object, as bytes."""
-        parts = [layer[block_id].detach().contiguous().flatten() for layer in self._groups[index]]
-        return torch.cat([part.view(torch.uint8) for part in parts]).cpu()
-
-    def empty(self, index: int) -> torch.Tensor:
+    def empty(self, index: int) -> memoryview:
         """Room for one object."""
-        return torch.empty(sum(_block_bytes(layer) for layer in self._groups[index]), dtype=torch.uint8)
 
-    def write(self, block_id: int, index: int, content: torch.Tensor) -> None:
-        """Put an object's bytes where the engine looks for them."""
-        at = 0
-        for layer in self._groups[index]:
-            block = layer[block_id]
-            end = at + _block_bytes(layer)
-            block.copy_(content[at:end].view(block.dtype).view(block.shape))
-            at = end
-
-
-def _blocks_first(name: str, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """The tensor with its blocks in the first dimension; KeySpaceError if there is no such view."""
-    if tensor.dim() and tensor.shape[0] and tensor.shape[0] % layout.num_blocks == 0:
-        blocks = tensor.unflatten(0, (layout.num_blocks, -1))  # kernels may see a block as several
-    elif layout.num_blocks in tensor.shape:
-        blocks = tensor.movedim(tuple(tensor.shape).index(layout.num_blocks), 0)
-    else:
-        raise KeySpaceError(f"{name}: {tuple(tensor.shape)} has no dimension of {layout.num_blocks} blocks")
-    if _block_bytes(blocks) != layout.layer_bytes[name]:
-        raise KeySpaceError(
-            f"{name}: a block has {_block_bytes(blocks)} bytes, {layout.layer_bytes[name]} were announced"
-        )
-    return blocks
-
-
-def _block_bytes(blocks: torch.Tensor) -> int:
-    return int(blocks[0].numel() * blocks.element_size())
+    def write(self, block_id: int, index: int, content: memoryview) -> None:
+        """Put an object where the engine looks for it."""

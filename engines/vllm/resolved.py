@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib import metadata
 from pathlib import PurePath
@@ -44,9 +44,10 @@ HARMLESS: Final = {
         "scheduler_reserve_full_isl", "stream_interval", "watermark",
     ),
     "ModelConfig": (
-        "_hf_config_revision", "allowed_local_media_path", "allowed_media_domains", "config_updated",
-        "enable_cumem_allocator", "enable_nccl_comm_suspend", "enable_prompt_embeds", "enable_sleep_mode",
-        "enforce_eager", "generation_config", "hf_config_path", "hf_token", "io_processor_plugin",
+        "_hf_config_revision", "_supports_multimodal_inputs_cache", "allowed_local_media_path",
+        "allowed_media_domains", "config_updated", "enable_cumem_allocator", "enable_nccl_comm_suspend",
+        "enable_prompt_embeds", "enable_sleep_mode", "enforce_eager", "generation_config",
+        "hf_config_path", "hf_token", "io_processor_plugin",
         "logits_processors", "logprobs_mode", "max_logprobs", "model", "model_weights",
         "override_generation_config", "renderer_num_workers", "return_sampling_mask", "revision", "seed",
         "served_model_name", "skip_tokenizer_init", "sleep_*", "tokenizer*", "use_fp64_gumbel",
@@ -272,6 +273,7 @@ def _class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+@cache
 def _software() -> dict[str, Any]:
     """Versions of the code that computes, and what it runs on."""
     found: dict[str, Any] = {"vllm": vllm.__version__, "torch": torch.__version__}

@@ -1,128 +1,397 @@
-"""The scheduler's side: which blocks of a request are in the pool, which a step loads and stores."""
+"""The scheduler's side: which blocks of a request are in the pool, which a step loads and stores.
+
+Nothing here waits while the engine has something to compute, and the work of a step is in proportion to the
+requests that it schedules and to the blocks that it completes, not to the length of the prompts.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import Future, TimeoutError
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import logging
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from engines.vllm.jobs import BlockRun, Jobs
+from engines.vllm.damage import Damage, Write
+from engines.vllm.jobs import BlockRun, Jobs, Refusal
+from engines.vllm.key_memory import KeyMemory
+from engines.vllm.lookups import Lookup, Lookups
+from engines.vllm.steps import Step, StepLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Sequence
 
     from vllm.v1.core.kv_cache_manager import KVCacheBlocks
     from vllm.v1.core.sched.output import SchedulerOutput
     from vllm.v1.request import Request
 
+    from engines.vllm.jobs import Report
     from engines.vllm.keys import EngineKeys, RequestKeys
+    from engines.vllm.steps import Block
     from hostlib.engine import BlockingPool
 
-LOOKUP_PAUSE_S = 0.01
-"""How long the scheduler waits for an answer before it turns to other requests."""
+REMEMBERED_KEYS = 1 << 17
+"""Number of blocks that the scheduler knows to be in the pool: they are not offered again. About 20 MB."""
+RETRY_STEPS = 16
+"""Number of steps after which blocks that were not stored are offered again."""
+MAX_RETRIES = 8
+"""Number of times that blocks of one request are offered again."""
+RETRIED_BLOCKS = 256
+"""Most blocks that one step offers again."""
+
+_log = logging.getLogger("weir")
 
 
-@dataclass
+class OwnCache(Protocol):
+    """The engine's own KV cache, as its scheduler sees it."""
+
+    def blocks(self, request_id: str) -> Sequence[Block]:
+        """The blocks of a request, in the order of its tokens; none if it holds none."""
+
+    def evict(self, block_ids: set[int]) -> None:
+        """No further request shall find these blocks in the engine's prefix cache."""
+
+    def is_empty(self) -> bool:
+        """Whether no request holds a block, and none can be found in the prefix cache."""
+
+
+@dataclass(slots=True)
 class _Tracked:
     """A request that is waiting or running."""
 
     request: Request
-    keys: RequestKeys
-    lookup: Future[int] | None = None
-    lookup_first: int = -1
-    stored: int = 0
-    """Blocks from the first on that are in the pool, or on their way there."""
-    block_ids: list[int] = field(default_factory=list)
-
-    def run(self, first: int, end: int) -> BlockRun:
-        """Its blocks from number `first` to before `end`."""
-        return BlockRun(self.request.request_id, self.keys.keys[:end], first, self.block_ids[:end])
+    keys: RequestKeys | None = None
+    """None if its KV is not shared."""
+    is_new: bool = True
+    """Whether its keys are still to be made."""
+    lookup: Lookup | None = None
+    own_blocks: int = 0
+    """Blocks that it found in the engine's own cache."""
+    load: BlockRun | None = None
+    """What it got from the pool when it was scheduled last."""
+    limit: int = sys.maxsize
+    """Number of the first block that failed to load: neither it nor what is behind it is looked for again."""
+    offered: int = 0
+    """Blocks from the first one on that are known to be in the pool, or were offered to it."""
+    refused: int | None = None
+    """Number of the first block that was offered and not stored."""
+    retry_step: int = 0
+    retries: int = 0
 
 
 class SchedulerSide:
-    """See the module."""
+    """See the module. `loads` and `stores` say what the engine's role allows."""
 
-    def __init__(self, pool: BlockingPool, keys: EngineKeys, background: bool) -> None:
-        self._pool, self._keys, self._background = pool, keys, background
+    def __init__(
+        self,
+        pool: BlockingPool,
+        keys: EngineKeys,
+        own: OwnCache,
+        *,
+        background: bool,
+        loads: bool = True,
+        stores: bool = True,
+    ) -> None:
+        self._pool, self._keys, self._own = pool, keys, own
+        self._background, self._may_load, self._may_store = background, loads, stores
         self._block_tokens = pool.space.block_tokens
+        self._lookups = Lookups(pool)
         self._tracked: dict[str, _Tracked] = {}
         self._loads: list[BlockRun] = []
-        self._failures_seen = 0
+        self._steps = StepLog()
+        self._damage = Damage(self._block_tokens)
+        self._held = KeyMemory(REMEMBERED_KEYS)
+        self._given: list[int] = []
+        self._is_left = False
+        """Whether the pool is not used, because the engine's weights may have changed."""
+        self._left_adapters: set[str] = set()
+        """Names of adapters whose weights may have changed."""
+
+    # Requests
+
+    def added(self, request: Request) -> None:
+        """A new request has come."""
+        lora = request.lora_request
+        if lora is not None and lora.load_inplace and lora.lora_name not in self._left_adapters:
+            self.adapter_changed(lora.lora_name)
+        self._tracked[request.request_id] = _Tracked(request)
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
-        """Tokens that the pool has behind those `computed`; None while it has not answered."""
-        tracked = self._track(request)
-        if tracked is None:
-            return 0, False
-        first = computed_tokens // self._block_tokens
+        """Tokens that the pool has behind those `computed`; None while it has not answered.
+
+        vLLM asks this of requests that start, or start over.
+        """
+        tracked = self._start(request)
+        tracked.own_blocks = first = computed_tokens // self._block_tokens
         usable = (request.num_tokens - 1) // self._block_tokens  # one token at least has to be computed
-        if first >= usable:
+        usable = min(usable, tracked.limit)
+        if not self._may_load or self._is_left or tracked.keys is None or first >= usable:
+            self._end_lookup(tracked)
             return 0, False
-        keys = tracked.keys.extend(usable)
-        if tracked.lookup is None or tracked.lookup_first != first:
-            tracked.lookup = self._pool.begin_exists(keys[:usable], first)
-            tracked.lookup_first = first
-        try:
-            found = tracked.lookup.result(LOOKUP_PAUSE_S)
-        except TimeoutError:
+        if request.skip_reading_prefix_cache or self._lookups.is_resting:
+            return 0, False
+        keys = tracked.keys.extend(usable)[:usable]
+        found = self._found(tracked, keys, first)
+        if found is None:
             return None, False
         return found * self._block_tokens, self._background and found > 0
 
     def allocated(self, request: Request, blocks: KVCacheBlocks, external_tokens: int) -> None:
         """vLLM has made room; what it took of the pool's offer is to be loaded."""
-        tracked = self._tracked.get(request.request_id)
-        if tracked is None:
+        tracked = self._tracked.get(request.request_id) or self._start(request)
+        lookup, tracked.lookup = tracked.lookup, None
+        block_ids = list(blocks.get_block_ids()[0])
+        given = block_ids[tracked.own_blocks :]
+        self._given += given
+        self._damage.forget(given)
+        if not external_tokens:
             return
-        tracked.block_ids = list(blocks.get_block_ids()[0])
-        if external_tokens:
-            first, count = tracked.lookup_first, external_tokens // self._block_tokens
-            end = first + count
-            self._loads.append(tracked.run(first, end))
-            tracked.stored = max(tracked.stored, end)
-        tracked.lookup = None
-
-    def jobs(self, output: SchedulerOutput) -> Jobs:
-        """What this step loads, and the blocks that it completes."""
-        jobs = Jobs(self._loads, [], self._failures_seen, output.total_num_scheduled_tokens > 0)
-        self._loads = []
-        for request_id, count in output.num_scheduled_tokens.items():
-            tracked = self._tracked.get(request_id)
-            if tracked is None or output.kv_connector_block_state is None:
-                continue
-            request = tracked.request
-            # Tokens drafted ahead may be taken back; they are not among the request's.
-            tokens = min(request.num_computed_tokens + count, request.num_tokens)
-            full = tokens // self._block_tokens
-            if full <= tracked.stored:
-                continue
-            block_ids = output.kv_connector_block_state.get_block_ids(request_id)
-            if block_ids is None:
-                continue
-            tracked.keys.extend(full)
-            tracked.block_ids = list(block_ids[0])
-            jobs.stores.append(tracked.run(tracked.stored, full))
-            tracked.stored = full
-        return jobs
-
-    def failed(self, block_ids: Iterable[int]) -> None:
-        """These could not be loaded: vLLM computes them and what is behind them; they are stored again."""
-        failed = set(block_ids)
-        self._failures_seen += bool(failed)
-        for tracked in self._tracked.values():
-            for index, block_id in enumerate(tracked.block_ids[: tracked.stored]):
-                if block_id in failed:
-                    tracked.stored = index
-                    break
+        if lookup is None or tracked.keys is None or external_tokens % self._block_tokens:
+            _log.error(
+                "vLLM loads %d tokens that the pool did not offer: they are computed.", external_tokens
+            )
+            self._loads.append(BlockRun(request.request_id, [], None, 0, block_ids))
+            return
+        first, blocks_loaded = lookup.first, external_tokens // self._block_tokens
+        ids = block_ids[first : first + blocks_loaded]
+        tracked.load = _run(request.request_id, tracked.keys, first, ids)
+        self._loads.append(tracked.load)
 
     def finished(self, request_id: str) -> None:
         """The request is over, or aborted."""
         tracked = self._tracked.pop(request_id, None)
-        if tracked is not None and tracked.lookup is not None:
-            tracked.lookup.cancel()
+        if tracked is not None:
+            self._end_lookup(tracked)
 
-    def _track(self, request: Request) -> _Tracked | None:
-        """None for requests whose KV is not shared."""
+    # Steps
+
+    def jobs(self, output: SchedulerOutput) -> Jobs:
+        """What this step loads, and the blocks that it completes."""
+        waits = bool(self._loads) and not self._background
+        step = self._steps.begin(has_loads=waits or getattr(output, "has_sync_kv_loads", True))
+        jobs = Jobs(step.number, self._loads, given=self._given + _grown(output), is_sure=step.is_sure)
+        self._loads, self._given = [], []
+        if self._steps.is_overdue():
+            self._on_failure(set())
+        if self._damage:
+            self._damage_of(output)
+        if not step.is_sure:
+            step.holders = [self._own.blocks(request_id) for request_id in output.num_scheduled_tokens]
+        if self._may_store and not self._is_left and self._pool.is_answering:
+            for request_id, count in output.num_scheduled_tokens.items():
+                tracked = self._tracked.get(request_id)
+                if tracked is not None and tracked.keys is not None:
+                    jobs.stores += self._stores(tracked, tracked.keys, count, step)
+        jobs.settled, jobs.dropped = self._steps.settled, self._steps.take_dropped()
+        jobs.computes = output.total_num_scheduled_tokens > 0
+        if not jobs.computes and self._steps.in_flight == 1:
+            lookups = [tracked.lookup for tracked in self._tracked.values()]
+            self._lookups.wait([lookup for lookup in lookups if lookup is not None])
+        return jobs
+
+    def reported(self, report: Report | None, failed_blocks: Collection[int], *, failed_load: bool) -> None:
+        """A step is over. Some connector could not load `failed_blocks` on some rank: vLLM computes them.
+
+        `failed_load` says that a load failed of which vLLM does not know the blocks.
+        """
+        if failed_blocks or failed_load:
+            self._on_failure(set(failed_blocks))
+        if report is not None:
+            for refusal in report.refusals:
+                self._refused(refusal)
+            self._steps.report(report.step)
+
+    # Weights
+
+    def weights_changed(self, reason: str) -> None:
+        """The engine's weights are about to change, or may be.
+
+        What its own cache holds is of the former ones. Until it is empty, the pool is left.
+        """
+        if not self._is_left:
+            _log.warning(
+                "The pool is left until the engine's cache is cleared: its weights may change (%s).", reason
+            )
+        self._leave()
+        self._resume()
+
+    def adapter_changed(self, name: str) -> None:
+        """An adapter's weights are about to change under the same name: its KV is not shared any more."""
+        _log.warning(
+            "KV of adapter %s is not shared until the engine's cache is cleared: it is loaded anew.", name
+        )
+        self._left_adapters.add(name)
+        for tracked in self._tracked.values():
+            lora = tracked.request.lora_request
+            if lora is not None and lora.lora_name == name:
+                self._leave_request(tracked)
+
+    def reset(self) -> bool:
+        """Begin a new generation of the engine's weights: no KV from before is found, none of it is stored.
+
+        False, and the pool is left, as long as the engine's own cache still holds KV from before.
+        """
+        self._leave()
+        if self._resume():
+            return True
+        _log.warning("The pool is left: requests hold blocks, so that the engine's own cache is not cleared.")
+        return False
+
+    def _leave(self) -> None:
+        """Neither ask for nor store anything; requests that have begun are not shared any more."""
+        self._is_left = True
+        for tracked in self._tracked.values():
+            self._leave_request(tracked)
+
+    def _leave_request(self, tracked: _Tracked) -> None:
+        self._end_lookup(tracked)
+        tracked.keys, tracked.is_new = None, True
+
+    def _resume(self) -> bool:
+        """Use the pool again if nothing is left in the engine's cache; whether it is used."""
+        if not self._own.is_empty():
+            return False
+        self._left_adapters.clear()
+        if self._is_left:
+            self._is_left = False
+            self._keys.new_generation()
+            self._held.clear()
+            _log.warning("The engine's KV has a new generation: from now on no other engine shares it.")
+        return True
+
+    # Look-ups
+
+    def _start(self, request: Request) -> _Tracked:
         tracked = self._tracked.get(request.request_id)
-        if tracked is None and (keys := self._keys.of(request)) is not None:
-            tracked = self._tracked[request.request_id] = _Tracked(request, keys)
+        if tracked is None:
+            tracked = self._tracked[request.request_id] = _Tracked(request)
+        if self._is_left or self._left_adapters:
+            self._resume()
+        if tracked.is_new and not self._is_left and not self._has_left_adapter(request):
+            tracked.keys, tracked.is_new = self._keys.of(request), False
+        tracked.load, tracked.offered, tracked.refused = None, 0, None
         return tracked
+
+    def _has_left_adapter(self, request: Request) -> bool:
+        """Whether the weights of the request's adapter may change, or have changed, under the same name.
+
+        With `load_inplace` in the request itself, vLLM reads the adapter anew whenever it likes.
+        """
+        lora = request.lora_request
+        return lora is not None and (lora.load_inplace or lora.lora_name in self._left_adapters)
+
+    def _found(self, tracked: _Tracked, keys: list[bytes], first: int) -> int | None:
+        """Number of blocks from number `first` on that can be loaded; None while that is not known."""
+        lookup = tracked.lookup
+        if lookup is None or lookup.first != first:
+            self._end_lookup(tracked)
+            lookup = tracked.lookup = self._lookups.begin(keys, first)
+        if self._lookups.poll(lookup) and lookup.found is not None:
+            self._held.add(keys[first : first + lookup.found])
+            if self._pool.is_answering:
+                self._held.discard(keys[first + lookup.found :])
+        return lookup.found
+
+    def _end_lookup(self, tracked: _Tracked) -> None:
+        if tracked.lookup is not None:
+            tracked.lookup.cancel()
+            tracked.lookup = None
+
+    # What is stored
+
+    def _stores(self, tracked: _Tracked, names: RequestKeys, count: int, step: Step) -> list[BlockRun]:
+        """The blocks of a request that are whole after this step, right, and not known to be in the pool."""
+        request = tracked.request
+        # Tokens drafted ahead may be taken back; they are not among the request's.
+        full = min(request.num_computed_tokens + count, request.num_tokens) // self._block_tokens
+        if tracked.refused is not None and step.number >= tracked.retry_step:
+            tracked.offered = min(tracked.offered, tracked.refused)
+            full = min(full, tracked.refused + RETRIED_BLOCKS)
+            tracked.refused = None
+        if full <= tracked.offered:
+            return []
+        blocks = self._own.blocks(request.request_id)
+        if self._damage:
+            full = min(full, self._damage.sound_blocks([block.block_id for block in blocks]))
+        keys = names.extend(full)
+        runs = []
+        for first, end in self._held.missing(keys, tracked.offered, full):
+            run = _run(request.request_id, names, first, [block.block_id for block in blocks[first:end]])
+            runs.append(run)
+            step.offers.append(Refusal(request.request_id, first, run.keys))
+            self._held.add(run.keys)
+        tracked.offered = max(tracked.offered, full)
+        return runs
+
+    def _refused(self, refusal: Refusal) -> None:
+        """These blocks were not stored; they are offered again later, if the request still runs then."""
+        self._held.discard(refusal.keys)
+        tracked = self._tracked.get(refusal.request_id)
+        if tracked is None or tracked.retries >= MAX_RETRIES:
+            return
+        if tracked.refused is None:
+            tracked.retries += 1
+            tracked.retry_step = self._steps.settled + RETRY_STEPS
+            tracked.refused = refusal.first
+        tracked.refused = min(tracked.refused, refusal.first)
+
+    # What went wrong
+
+    def _on_failure(self, failed: set[int]) -> None:
+        """Take back what was computed on blocks that did not arrive; learn which of the pool these are."""
+        dropped = self._steps.drop()
+        for step in dropped:
+            for offer in step.offers:
+                self._held.discard(offer.keys)
+                tracked = self._tracked.get(offer.request_id)
+                if tracked is not None:
+                    tracked.offered = min(tracked.offered, offer.first)
+        held_by = [blocks for step in dropped for blocks in step.holders]
+        held_by += [self._own.blocks(request_id) for request_id in self._tracked]
+        self._damage.spread(failed, ([block.block_id for block in blocks] for blocks in held_by))
+        self._own.evict(self._damage.block_ids)
+        for tracked in self._tracked.values():
+            if tracked.load is not None:
+                self._load_failed(tracked, tracked.load, failed)
+
+    def _load_failed(self, tracked: _Tracked, load: BlockRun, failed: set[int]) -> None:
+        """What failed to load is not looked for again for this request; for others the pool looks closer."""
+        numbers = [number for number, block_id in enumerate(load.block_ids) if block_id in failed]
+        if numbers:
+            keys = [load.keys[number] for number in numbers]
+            self._held.discard(keys)
+            self._pool.failed_to_load(keys)
+            first = load.first + numbers[0]
+            tracked.limit, tracked.offered = min(tracked.limit, first), min(tracked.offered, first)
+
+    def _damage_of(self, output: SchedulerOutput) -> None:
+        """Follow wrong blocks through this step."""
+        held = {
+            request_id: [block.block_id for block in self._own.blocks(request_id)]
+            for request_id in self._tracked
+        }
+        self._damage.keep({block_id for ids in held.values() for block_id in ids})
+        writes = []
+        for request_id, count in output.num_scheduled_tokens.items():
+            tracked = self._tracked.get(request_id)
+            if tracked is not None:
+                start = tracked.request.num_computed_tokens
+                writes.append(Write(held[request_id], start, start + count))
+        self._damage.step(writes)
+        self._own.evict(self._damage.block_ids)
+
+
+def _run(request_id: str, names: RequestKeys, first: int, block_ids: list[int]) -> BlockRun:
+    """A run of a request, whose keys these are, from block number `first` on."""
+    keys = names.keys
+    parent, wanted = keys[first - 1] if first else None, keys[first : first + len(block_ids)]
+    return BlockRun(request_id, wanted, parent, first, block_ids, names.adapter)
+
+
+def _grown(output: SchedulerOutput) -> list[int]:
+    """Ids of the blocks that running requests got. Those of requests that start have come by `allocated`."""
+    cached = output.scheduled_cached_reqs
+    grown = []
+    for request_id, block_ids in zip(cached.req_ids, cached.new_block_ids, strict=True):
+        if block_ids is not None and request_id not in cached.resumed_req_ids:
+            grown += block_ids[0]
+    return grown

@@ -13,7 +13,7 @@ from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
 
 from hostlib.engine import KvSpace, PoolConfig
 from hostlib.engine.space import UNNAMED
-from hostlib.errors import ConfigError, KeySpaceError
+from hostlib.protocol.errors import ConfigError, KeySpaceError
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
@@ -79,20 +79,12 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         )
     if parallel.nnodes > 1:
         raise KeySpaceError("an engine over several machines is not possible: its workers share one address")
-    if len(kv_cache.kv_cache_groups) != 1:
-        raise KeySpaceError("models with several kinds of KV cache (hybrid, sliding window) are not possible")
     if transfer is not None and transfer.kv_load_failure_policy != "recompute":
         raise ConfigError(
             "set kv_load_failure_policy='recompute' in KVTransferConfig: "
             "with 'fail', a block that the pool has lost would fail the request"
         )
-    (group,) = kv_cache.kv_cache_groups
-    if type(group.kv_cache_spec) not in (FullAttentionSpec, MLAAttentionSpec):
-        # Of a sliding window, vLLM gives blocks back while the request runs: their numbers name other bytes.
-        raise KeySpaceError(
-            "only models whose attention sees all tokens are possible, not those of "
-            f"{type(group.kv_cache_spec).__name__} (sliding window, chunks, state space)"
-        )
+    group = _only_group(kv_cache)
     names = tuple(group.layer_names)
     page_bytes = group.kv_cache_spec.page_size_bytes
     parts = min(settings.objects_per_block, len(names))
@@ -107,8 +99,31 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         block_tokens=group.kv_cache_spec.block_size,
         object_bytes=tuple(len(part) * page_bytes for part in groups),
         tensor_parallel=parallel.tensor_parallel_size,
+        shards=1 if type(group.kv_cache_spec) is MLAAttentionSpec else None,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
+
+
+def _only_group(kv_cache: KVCacheConfig) -> Any:
+    """Return the group of layers whose KV is stored.
+
+    Sliding windows and local attention beside full attention are in one group with it: for a connector like
+    this one, vLLM keeps the KV of all tokens for such layers, too. Raises KeySpaceError for other models: of
+    windows alone, vLLM gives blocks back while the request runs; a state is not the KV of a block's tokens.
+    """
+    specs = [group.kv_cache_spec for group in kv_cache.kv_cache_groups]
+    if len(specs) != 1 or type(specs[0]) not in (FullAttentionSpec, MLAAttentionSpec):
+        kinds = ", ".join(sorted({type(spec).__name__ for spec in specs})) or "none"
+        raise KeySpaceError(
+            f"this model's KV cache consists of {kinds}; only full attention is possible, alone or with "
+            "sliding windows that vLLM keeps like it: use this model without the pool"
+        )
+    if getattr(specs[0], "non_causal", False):
+        raise KeySpaceError(
+            "this model's attention sees tokens that come later, so that a block's KV is not that of the "
+            "tokens up to it: use this model without the pool"
+        )
+    return kv_cache.kv_cache_groups[0]
 
 
 def _layout_name(config: VllmConfig, spec: Any, layers: int) -> str:

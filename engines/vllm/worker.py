@@ -1,82 +1,37 @@
-"""The worker's side: blocks from the pool into vLLM's KV tensors in time, and computed ones back."""
+"""The worker's side: blocks from the pool into vLLM's KV tensors in time, and computed ones back.
+
+vLLM's runners call a connector in different orders: with speculative decoding, the V1 runner asks for what
+has finished and what has failed before it lets the connector store, and others ask after that. So each of
+these calls ends the loads of the forward pass itself. Nothing here raises: what fails is computed, or not
+stored.
+"""
 
 from __future__ import annotations
 
 import logging
-import threading
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import wait
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engines.vllm.memory import KvMemory
-from hostlib.engine import Item
+from engines.vllm.jobs import Report
+from engines.vllm.loads import Load
+from engines.vllm.outbox import Outbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import torch
+    from collections.abc import Callable, Sequence
 
     from engines.vllm.jobs import BlockRun, Jobs
-    from engines.vllm.space import Layout
+    from engines.vllm.memory import BlockMemory
     from hostlib.engine import BlockingPool
 
 IDLE_WAIT_S = 0.005
-"""Where nothing can be computed, a step waits so long for a load instead of asking in circles."""
+"""Longest time that a step waits for a load if the engine can't compute anything."""
+LOAD_MARGIN_S = 5.0
+"""After this time above `transfer_timeout_s`, a load of which nothing is heard has failed."""
 CLOSING_S = 5.0
-"""For what is still to be stored when the engine ends."""
+"""Longest time to wait, when the engine ends, for what is still to be stored."""
 
 _log = logging.getLogger("weir")
-
-
-class _Load:
-    """Blocks of one request on their way: all first objects, then all second ones, and so on."""
-
-    def __init__(
-        self, run: BlockRun, memory: KvMemory, pool: BlockingPool, recompute_ms: int, rank: int
-    ) -> None:
-        self.failed: set[int] = set()
-        """Ids of blocks that did not arrive."""
-        self._memory = memory
-        self._places: list[tuple[int, int, torch.Tensor]] = []
-        objects = len(pool.space.object_bytes)
-        self._arrived = [threading.Event() for _ in range(objects)]
-        self._missing = [len(run.own_ids)] * objects
-        self._writing = threading.Lock()
-        self._given_up = False
-        items = []
-        for index in range(objects):
-            references = pool.blocks.references(run.keys, index, recompute_ms, rank)[run.first :]
-            for block_id, reference in zip(run.own_ids, references, strict=True):
-                content = memory.empty(index)
-                self._places.append((block_id, index, content))
-                items.append(Item(reference, memoryview(content.numpy())))
-        self.future: Future[list[bool]] = pool.begin_load(items, self._on_moved)
-
-    def wait_for(self, index: int) -> None:
-        """Until the objects of one group of layers are there, or known to fail."""
-        self._arrived[index].wait()
-
-    def give_up(self) -> None:
-        """Nothing is written into the engine's memory any more."""
-        with self._writing:
-            self._given_up = True
-        self.future.cancel()
-
-    def _on_moved(self, item: int, arrived: bool) -> None:
-        """In the pool's thread: the engine has these blocks reserved for this load, and reads none before."""
-        block_id, index, content = self._places[item]
-        try:
-            with self._writing:
-                if arrived and not self._given_up:
-                    self._memory.write(block_id, index, content)
-                else:
-                    self.failed.add(block_id)
-        except Exception:
-            _log.exception("Block %d could not be put into the engine's memory.", block_id)
-            self.failed.add(block_id)
-        finally:
-            self._missing[index] -= 1
-            if not self._missing[index]:
-                self._arrived[index].set()
 
 
 class WorkerSide:
@@ -85,102 +40,137 @@ class WorkerSide:
     def __init__(
         self,
         pool: BlockingPool,
-        layout: Layout,
+        layers: Sequence[Sequence[str]],
+        memory: BlockMemory,
+        *,
+        rank: int,
         background: bool,
-        recompute_ms: int,
-        of_all_ranks: Callable[[set[int]], set[int]] = lambda blocks: blocks,
+        recompute_ms: int = 0,
+        is_loaded: Callable[[int, str], bool] = lambda number, name: True,
+        reads_later: bool = True,
     ) -> None:
-        """`of_all_ranks` is called on all ranks at once, and gives each the union of what they have."""
-        self._pool, self._layout, self._recompute_ms = pool, layout, recompute_ms
-        self._background, self._of_all_ranks = background, of_all_ranks
-        self._group_of = {name: index for index, names in enumerate(layout.groups) for name in names}
-        self._memory: KvMemory | None = None
-        self._loads: dict[str, _Load] = {}
-        self._stores: set[Future[int]] = set()
-        self._failed: set[int] = set()
-        self._damaged: dict[int, int] = {}
-        """Blocks that failed to load on any rank, with the report that says so: until the scheduler has acted
-        on it, what is computed is wrong. Not of those loaded in the background: vLLM computes nothing on
-        them before it knows."""
-        self._reports = 0
+        """`layers` are the names of the layers in each object of a block.
 
-    def register(self, kv_caches: dict[str, torch.Tensor]) -> None:
-        """vLLM's KV tensors, by layer."""
-        self._memory = KvMemory(self._layout, kv_caches)
+        `is_loaded` says whether the engine has loaded the adapter of a number from files with this name.
+        `reads_later` says whether blocks may be copied while the engine goes on to compute.
+        """
+        self._pool, self._memory, self._rank = pool, memory, rank
+        self._background, self._recompute_ms = background, recompute_ms
+        self._is_loaded = is_loaded
+        self._patience_s = pool.config.transfer_timeout_s + LOAD_MARGIN_S
+        self._group_of = {name: index for index, names in enumerate(layers) for name in names}
+        self._stores_shard = rank % pool.space.ranks_of_shard == 0
+        """Whether this rank stores: of ranks that hold the same KV, the first one does."""
+        self._outbox = Outbox(pool, memory, rank, recompute_ms, reads_later=reads_later)
+        self._in_pass: list[Load] = []
+        """Loads that this step's forward pass waits for."""
+        self._waited: set[int] = set()
+        """Groups of layers that this step's forward pass has waited for."""
+        self._waits_at_start = False
+        """Whether loads are waited for before the forward pass, as the layers do not wait for them."""
+        self._loads: dict[str, Load] = {}
+        """Loads in the background."""
+        self._failed: set[int] = set()
+        self._is_silent = False
+        """Whether the pool's client was silent in a load: nothing is asked of it any more."""
+
+    def begin_step(self, jobs: Jobs) -> None:
+        """Before a step writes anything: read no block any more that it may overwrite."""
+        self._outbox.take_back(jobs.given)
+        self._outbox.decide(jobs.settled, jobs.dropped)
 
     def start_loads(self, jobs: Jobs) -> None:
         """Begin to fetch what the scheduler wants loaded."""
-        assert self._memory is not None
-        self._damaged = {
-            block_id: report for block_id, report in self._damaged.items() if report > jobs.failures_seen
-        }
+        self._waited.clear()
         for run in jobs.loads:
-            self._loads[run.request_id] = _Load(
-                run, self._memory, self._pool, self._recompute_ms, self._layout.rank
-            )
+            is_possible = self._has_adapter_of(run) and not self._is_silent
+            wanted = run if is_possible else replace(run, keys=[])
+            load = Load(wanted, self._memory, self._pool, self._rank, self._recompute_ms, self._patience_s)
+            if self._background:
+                self._loads[run.request_id] = load
+            else:
+                self._in_pass.append(load)
+        if self._waits_at_start:
+            for index in set(self._group_of.values()):
+                self._wait_for(index)
 
     def wait_for_layer(self, layer_name: str) -> None:
         """Before a layer's attention: what this forward pass needs of it has arrived, or failed."""
-        if not self._background:
-            for load in self._loads.values():
-                load.wait_for(self._group_of.get(layer_name, 0))
+        index = self._group_of.get(layer_name)
+        if index is not None:
+            self._wait_for(index)
 
     def store(self, jobs: Jobs) -> None:
         """After the forward pass: copy the blocks that it completed, and send them while the engine goes on.
 
         All layers at once and not in `save_kv_layer`: on a CPU the copies take a few milliseconds.
         """
-        assert self._memory is not None
-        if not self._background and self._loads:
-            # Ranks exchange what they compute, so a block that one lacks spoils what all of them store.
-            self._failed |= self._of_all_ranks(self._end_loads(set(self._loads)))
-            self._damaged.update(dict.fromkeys(self._failed, self._reports + 1))
-        for run in jobs.stores:
-            if not self._damaged.keys().isdisjoint(run.block_ids):
-                continue  # computed from what did not arrive; the scheduler will have it computed again
-            objects: list[list[Item]] = [[] for _ in run.own_ids]
-            for index in range(len(self._layout.groups)):
-                named = self._pool.blocks.references(run.keys, index, self._recompute_ms, self._layout.rank)
-                references = named[run.first :]
-                for block_id, reference, items in zip(run.own_ids, references, objects, strict=True):
-                    content = self._memory.read(block_id, index)
-                    items.append(Item(reference, memoryview(content.numpy())))
-            future = self._pool.begin_store_blocks(objects)
-            self._stores.add(future)
-            future.add_done_callback(self._stores.discard)
+        self._end_pass()
+        if self._stores_shard and not self._is_silent:
+            runs = [run for run in jobs.stores if self._has_adapter_of(run)]
+            self._outbox.store(jobs.step, runs, is_sure=jobs.is_sure)
 
     def finished_loads(self, aborted: set[str], jobs: Jobs) -> set[str]:
         """Requests whose loading in the background is over; those `aborted` are given up."""
-        for request_id in aborted & self._loads.keys():
+        self._end_pass()
+        given_up = aborted & self._loads.keys()
+        for request_id in given_up:
             self._loads[request_id].give_up()
-        waiting = {load.future for load in self._loads.values()}
-        if waiting:
-            wait(waiting, 0.0 if jobs.computes else IDLE_WAIT_S, return_when="FIRST_COMPLETED")
-        done = {request_id for request_id, load in self._loads.items() if load.future.done()}
-        self._failed |= self._end_loads(done)
+        if not jobs.computes and not given_up:
+            self._wait_a_moment()
+        done = {request_id for request_id, load in self._loads.items() if load.is_over}
+        for request_id in done:
+            load = self._loads.pop(request_id)
+            failed = load.finish()
+            self._is_silent |= load.was_silent
+            if request_id not in given_up:  # nobody reads the blocks of an aborted request
+                self._failed |= failed
         return done
 
     def take_failed_blocks(self) -> set[int]:
         """Ids of blocks that could not be loaded since the last call."""
+        self._end_pass()
         failed, self._failed = self._failed, set()
-        self._reports += bool(failed)
         return failed
+
+    def report(self, jobs: Jobs) -> Report:
+        """What the scheduler has to know of this step."""
+        return Report(jobs.step, self._outbox.take_refusals())
 
     def close(self) -> None:
         """Give up loads; what was computed last is stored if that is quick."""
-        for load in self._loads.values():
+        for load in [*self._in_pass, *self._loads.values()]:
             load.give_up()
+        self._in_pass.clear()
         self._loads.clear()
-        wait(set(self._stores), CLOSING_S)
+        self._outbox.close(CLOSING_S)
 
-    def _end_loads(self, request_ids: set[str]) -> set[int]:
-        """Ids of blocks that did not arrive."""
-        failed: set[int] = set()
-        for request_id in request_ids:
-            load = self._loads.pop(request_id)
-            try:
-                load.future.result()
-            except CancelledError:  # aborted: nobody reads these blocks
-                continue
-            failed |= load.failed
-        return failed
+    def _has_adapter_of(self, run: BlockRun) -> bool:
+        """Whether the engine computes a run's request with the adapter that its keys are made for."""
+        return run.adapter is None or self._is_loaded(*run.adapter)
+
+    def _end_pass(self) -> None:
+        """The forward pass is over: all that it waited for has arrived or failed."""
+        loads, self._in_pass = self._in_pass, []
+        if loads and self._waited != set(self._group_of.values()):
+            _log.warning(
+                "The model's layers do not wait for their KV: loads are waited for before each forward pass."
+            )
+            self._waits_at_start = True
+            for load in loads:
+                load.finish()
+                self._failed |= load.block_ids  # what was computed may have been computed without them
+        for load in loads:
+            self._failed |= load.finish()
+            self._is_silent |= load.was_silent
+
+    def _wait_for(self, index: int) -> None:
+        self._waited.add(index)
+        for load in self._in_pass:
+            load.wait_for(index)
+
+    def _wait_a_moment(self) -> None:
+        """Instead of asking in circles while there is nothing to compute."""
+        waiting = {load.future for load in self._loads.values() if load.future is not None}
+        if waiting:
+            wait(waiting, IDLE_WAIT_S, return_when="FIRST_COMPLETED")

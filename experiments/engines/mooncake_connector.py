@@ -18,7 +18,8 @@ from engines.vllm.connector import WeirConnector
 from experiments.engines.mooncake_node import MASTER_PORT, METADATA_PORT
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig, PoolStats
 from hostlib.engine.objects import OnMoved
-from hostlib.seal import Seal
+from hostlib.engine.pool import Block
+from hostlib.protocol.seal import Seal
 
 TRANSFER_BYTES = 64 << 20
 """Memory that Mooncake's client keeps for transfers."""
@@ -33,6 +34,7 @@ class MooncakePool:
     """What the connector needs of `hostlib.engine.BlockingPool`, of Mooncake."""
 
     def __init__(self, config: PoolConfig, space: KvSpace) -> None:
+        self.config = config
         self.space, self.seal, self.users = space, Seal(config.tenant, config.secret_bytes()), 0
         self.blocks = KvPool(None, config, self.seal, space)  # type: ignore[arg-type] # names objects, no more
         self._stats, self._address = PoolStats(), config.address
@@ -88,15 +90,25 @@ class MooncakePool:
 
         return self._loads.submit(load)
 
-    def begin_store_blocks(self, objects: Sequence[Sequence[Item]]) -> Future[int]:
-        """Offer blocks, the last object of each at the end."""
+    @property
+    def is_answering(self) -> bool:
+        """Whether it is worth asking."""
+        return True
+
+    def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
+        """Nothing: a look-up asks for all that it needs."""
+
+    def begin_store_blocks(self, blocks: Sequence[Block]) -> Future[int]:
+        """Offer blocks, the last object of each at the end. They are copied at once."""
+        read = [block() if callable(block) else block for block in blocks]
+        objects = [block for block in read if block is not None]
 
         def store() -> int:
             items = [item for block in objects for item in block]
             values = [bytes(item.buffer) for item in items]
             held = self._store.put_batch([item.block.key.hex() for item in items], values) == 0
             self._stats.stored_bytes += sum(map(len, values)) if held else 0
-            return len(objects) if held else 0
+            return len(blocks) if held and len(objects) == len(blocks) else 0
 
         return self._stores.submit(store)
 

@@ -139,16 +139,16 @@ def _summary(reply: dict[str, Any]) -> dict[str, Any]:
 
 def damage() -> None:
     """Every block that comes from now on has its numbers' signs turned before the engine gets it."""
-    import torch
+    import numpy as np
 
-    from engines.vllm.memory import KvMemory
+    from engines.vllm.tensors import KvTensors
 
-    write = KvMemory.write
+    write = KvTensors.write
 
-    def write_damaged(self: KvMemory, block_id: int, index: int, content: torch.Tensor) -> None:
-        write(self, block_id, index, content.view(torch.float32).neg().view(torch.uint8))
+    def write_damaged(self: KvTensors, block_id: int, index: int, content: memoryview) -> None:
+        write(self, block_id, index, (-np.frombuffer(content, np.float32)).view(np.uint8).data)
 
-    KvMemory.write = write_damaged  # type: ignore[method-assign] # on purpose
+    KvTensors.write = write_damaged  # type: ignore[method-assign] # on purpose
 
 
 def counter(llm: Any, name: str) -> int:

@@ -16,18 +16,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import grpc
 from rich.table import Table
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from commands.errors import ExperimentError
+from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
+from emulator.result import PROGRAM, revision
 from experiments.faults.cases import CASES, Case, small_disk
 from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
 from experiments.faults.options import Options, parse_options
 from experiments.faults.page import write_page
-from experiments.faults.result import PHASES, Played, Result, evaluate
+from experiments.faults.result import PHASES, Played, Result, broken_off, evaluate
 from experiments.logs import open_network
-from experiments.run.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
-from experiments.run.result import PROGRAM, revision
 from topologies.engines import Artifacts, Embedded
+from topologies.errors import TopologyError
 from topologies.network import Network, check_root
 from topologies.registry import make_topology
 
@@ -35,33 +38,39 @@ NODES, STORES = 3, 3
 SIZES = {"star": {}, "leafspine": {"leaves": 2, "spines": 2}}
 LINK_BIT_S = 100e6
 START_DELAY_S = 0.3
+BROKEN_OFF = (ExperimentError, TopologyError, grpc.RpcError, OSError)
+"""What ends one case and not the others."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: nothing wrong, lost or failed that should not be; 1: not so; 2: it could not run."""
     return run_command(
-        arguments, lambda given: parse_options(given, "python -m experiments.faults", __doc__ or ""), _run
+        arguments, lambda given: parse_options(given, "python -m experiments.faults", __doc__ or ""), play_all
     )
 
 
-def _run(screen: Screen, options: Options) -> int:
+def play_all(screen: Screen, options: Options) -> int:
+    """Play all cases and write what comes of them; the exit code."""
     check_root()
     results: list[Result] = []
-    for topology in options.topologies:
-        results += _play_topology(screen, options, topology, append=bool(results))
-    about = _about(options)
-    _write(options.results / "summary.json", about, results)
-    busy = {f"{one.fault} on {one.topology}": one.cpu for one in results}
-    page = write_page(options.results, about, results, busy_complaints(busy))
-    screen.say(f"To look at: {page}")
+    try:
+        for topology in options.topologies:
+            _play_topology(screen, options, topology, results)
+    finally:  # an interrupt, too, leaves what was measured
+        about = _about(options)
+        _write(options, results)
+        busy = {f"{one.fault} on {one.topology}": one.cpu for one in results}
+        page = write_page(options.results, about, results, busy_complaints(busy))
+        screen.say(f"To look at: {page}")
     return _report(screen, results)
 
 
-def _play_topology(screen: Screen, options: Options, topology: str, append: bool) -> list[Result]:
-    names = [name for name in options.cases if topology in CASES[name].topologies]
+def _play_topology(screen: Screen, options: Options, topology: str, results: list[Result]) -> None:
+    """Add the result of each case, also of one that breaks off, and write what there is."""
+    names = _names(options, topology)
     if not names:
-        return []
-    results = []
+        return
+    append = bool(results)
     fabric = make_topology(topology, LINK_BIT_S, NODES, STORES, **SIZES[topology])
     compiling = f"{topology}: compiling the P4 program"
     about = {"revision": revision(), "seed": options.seed, "topology": topology}
@@ -72,9 +81,17 @@ def _play_topology(screen: Screen, options: Options, topology: str, append: bool
         artifacts = compile_program(network, options.fragments)
         for number, name in enumerate(names, 1):
             show(f"{topology}, case {number} of {len(names)}: {CASES[name].title}")
-            results.append(play(network, artifacts, options, name))
+            try:
+                results.append(play(network, artifacts, options, name))
+            except BROKEN_OFF as error:
+                results.append(broken_off(name, topology, str(error)))
+            _write(options, results)
             screen.say(_line(results[-1]))
-    return results
+
+
+def _names(options: Options, topology: str) -> list[str]:
+    """The cases of a topology."""
+    return [name for name in options.cases if topology in CASES[name].topologies]
 
 
 def compile_program(network: Network, fragments: int) -> Artifacts:
@@ -124,10 +141,13 @@ def _about(options: Options) -> dict[str, object]:
     }
 
 
-def _write(path: Path, about: dict[str, object], results: Sequence[Result]) -> None:
+def _write(options: Options, results: Sequence[Result]) -> None:
+    path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
+    planned = sum(len(_names(options, topology)) for topology in options.topologies)
     cases = [asdict(result) for result in results]
-    path.write_text(json.dumps({**about, "cases": cases}, indent=1) + "\n")
+    complete = len(results) == planned
+    path.write_text(json.dumps({**_about(options), "complete": complete, "cases": cases}, indent=1) + "\n")
 
 
 def _report(screen: Screen, results: Sequence[Result]) -> int:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.processes import READY_TIMEOUT_S
 from experiments.faults.attacks import frames
 from experiments.faults.children import halted, kill, until_said
 from experiments.faults.cluster import Cluster
 from experiments.faults.losses import losing
-from experiments.run.processes import READY_TIMEOUT_S
 
 SPELLS = 3
 """Of what happens again and again."""
@@ -177,6 +177,18 @@ def _suffering(title: str, **shares: float) -> Case:
     return Case(title, suffer, shims=True)
 
 
+def _gray(title: str, **shares: float) -> Case:
+    """Only the link of the first storage node suffers, and it is not down."""
+
+    def suffer(cluster: Cluster, seconds: float) -> None:
+        assert cluster.wires is not None
+        cluster.wires.suffer(cluster.port_of(cluster.fabric.stores[0]), **shares)
+        time.sleep(seconds)
+        cluster.wires.suffer()
+
+    return Case(title, suffer, shims=True)
+
+
 CASES = {
     "none": Case("nothing", _nothing),
     "storage_killed": Case("storage node killed (SIGKILL), started again", _storage_killed),
@@ -197,6 +209,10 @@ CASES = {
     "reordering": _suffering("5 % of all frames come up to 10 ms late, on each link of a host", reorder=0.05),
     "duplication": _suffering("5 % of all frames come twice, on each link of a host", duplicate=0.05),
     "flipped_bits": _suffering("1 % of all frames have a bit flipped, on each link of a host", flip=0.01),
+    "storage_deaf": _gray("nothing reaches a storage node, what it sends passes", deaf=1.0),
+    "storage_mute": _gray("nothing that a storage node sends passes, all reaches it", mute=1.0),
+    "black_hole": _gray("frames above 600 bytes are lost on the link of a storage node", longest=600),
+    "lossy_port": _gray("30 % of all frames are lost on the link of a storage node, each way", lose=0.3),
 }
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import Config, PoolSize, SwitchConfig, Thresholds
+from emulator.control_plane import stand_behind, start_controller, switch_configs
+from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from experiments.faults.children import LOOK_S, kill, until_said
 from experiments.faults.wires import Wires, shimmed
-from experiments.run.control_plane import stand_behind, start_controller, switch_configs
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from topologies.engines import Artifacts
 from topologies.network import Network
 
@@ -58,7 +58,7 @@ class Plan:
 
 
 class Cluster:
-    """Started by its construction; end it with `stop`. Its files are in `directory`."""
+    """Call `start`, and `stop` in the end, also when `start` failed. Its files are in `directory`."""
 
     def __init__(
         self,
@@ -75,18 +75,29 @@ class Cluster:
         self._controllers = 0
         self._keepers: list[LineProcess] = []
         """All controllers and storage nodes that were ever started."""
-        network.start_switches()
-        self.proxies = [self._start_proxy(name) for name in self.fabric.switches] if plan.proxied else []
+        self._children: list[LineProcess] = []
+        """All processes that were ever started."""
+        self.proxies: list[LineProcess] = []
+        self.stores: dict[str, LineProcess] = {}
+        self.nodes: dict[str, LineProcess] = {}
+        self.controller: LineProcess
+
+    def start(self) -> None:
+        """Start all parts, and wait until all storage nodes are up; raises ProcessError or CrashError."""
+        self.network.start_switches()
+        if self.plan.proxied:
+            self.proxies = [self._start_proxy(name) for name in self.fabric.switches]
         until_said("ready", self.proxies, READY_TIMEOUT_S)
         self.controller = self.start_controller()
         self.stores = {name: self.start_store(name) for name in self.fabric.stores}
-        self.nodes = {name: self._start_node(name) for name in self.fabric.nodes if name != plan.intruder}
+        nodes = [name for name in self.fabric.nodes if name != self.plan.intruder]
+        self.nodes = {name: self._start_node(name) for name in nodes}
         until_said("ready", [*self.stores.values(), *self.nodes.values()], READY_TIMEOUT_S)
         self.until_up()
 
     def stop(self) -> None:
         """End everything but the network."""
-        for process in (self.controller, *self.stores.values(), *self.nodes.values(), *self.proxies):
+        for process in self._children:
             kill(process)
         self.network.stop_switches()
 
@@ -144,13 +155,16 @@ class Cluster:
     def until_up(self) -> None:
         """Until all storage nodes have what they missed, and every living node's list says that they are up.
 
-        Raises ProcessError.
+        Raises ProcessError, or CrashError if one of them ends.
         """
         deadline_s = time.monotonic() + UP_TIMEOUT_S
         while not (
             all(store.progress.get("caught_up") for store in self.stores.values())
             and all(_all_up(node) for node in self.living_nodes())
         ):
+            for process in (*self.stores.values(), *self.living_nodes()):
+                if process.process.poll() is not None:
+                    raise process.failure()
             if time.monotonic() > deadline_s:
                 lists = {node.name: node.said.get("members") for node in self.living_nodes()}
                 missing = [name for name, one in self.stores.items() if not one.progress.get("caught_up")]
@@ -175,6 +189,7 @@ class Cluster:
         )
         controller = start_controller(config, self.network, directory)
         self._keepers.append(controller)
+        self._children.append(controller)
         until_said("ready", [controller], READY_TIMEOUT_S)
         stand_behind(controller)
         return controller
@@ -188,7 +203,7 @@ class Cluster:
             "ssd_dir": str(self.disk(name)),
             "ssd_bytes": SSD_BLOCKS * self.plan.block_bytes,
         }
-        store = self._start(name, "hostlib.storage", config)
+        store = self._start(name, "hostlib.storage.storage", config)
         store.send("start")
         self._keepers.append(store)
         return store
@@ -199,8 +214,16 @@ class Cluster:
 
     def cut(self, one: str, other: str, whole: bool) -> None:
         """Take the link between a switch and its neighbour down (or, `whole`, up again), at the switch."""
+        self.network.mininet[one].cmd(f"ip link set {self._port(one, other)} {'up' if whole else 'down'}")
+
+    def port_of(self, host: str) -> str:
+        """The interface of its switch that a host is linked to."""
+        return self._port(self.switch_of(host), host)
+
+    def _port(self, one: str, other: str) -> str:
+        """The interface of a switch towards a neighbour."""
         port = next(port.number for port in self.fabric.ports(one) if port.peer == other)
-        self.network.mininet[one].cmd(f"ip link set {one}-eth{port} {'up' if whole else 'down'}")
+        return f"{one}-eth{port}"
 
     def switch_of(self, host: str) -> str:
         """The one that a host is linked to."""
@@ -212,6 +235,7 @@ class Cluster:
         command = [sys.executable, "-m", "experiments.faults.flood", interface]
         log = self.directory / f"{interface}.log"
         flood = LineProcess(f"flood {interface}", command, log, partial(self.network.popen, name))
+        self._children.append(flood)
         until_said("ready", [flood], READY_TIMEOUT_S)
         return flood
 
@@ -233,7 +257,8 @@ class Cluster:
         server = self.network.address(switch).removeprefix("unix:")
         command = [sys.executable, "-m", "experiments.faults.proxy", str(self._proxy_socket(switch)), server]
         log = self.directory / f"{switch}.proxy.log"
-        return LineProcess(f"proxy of {switch}", command, log, self.network.popen_here)
+        self._children.append(LineProcess(f"proxy of {switch}", command, log, self.network.popen_here))
+        return self._children[-1]
 
     def _start_node(self, name: str) -> LineProcess:
         config = self._common(name) | {
@@ -264,7 +289,8 @@ class Cluster:
             return self.network.popen(name, *arguments, **options)
 
         command = [sys.executable, "-m", module, str(path)]
-        return LineProcess(name, command, self.directory / f"{name}.log", popen)
+        self._children.append(LineProcess(name, command, self.directory / f"{name}.log", popen))
+        return self._children[-1]
 
 
 @contextlib.contextmanager
@@ -280,6 +306,7 @@ def cluster(
         stack.callback(network.stop_switches)
         started = Cluster(network, artifacts, plan, directory, wires)
         stack.callback(started.stop)
+        started.start()
         yield started
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.result import percentiles
 from experiments.faults.load import REFUSED, RIGHT, WRONG
-from experiments.run.result import percentiles
 
 PHASES = ("before", "during", "after")
 LEAST_SLOW_S = 0.3
@@ -41,9 +41,13 @@ class Result:
     """Mean share of the machine in use."""
     why: Mapping[str, int]
     """What operations failed of, by the words of the error."""
+    broken_off: str = ""
+    """Why the case did not come to its end: a process of it ended, or was silent."""
 
     def missed(self, may_fail: bool, may_refuse: bool) -> list[str]:
         """The goals that are not met."""
+        if self.broken_off:
+            return [f"broken off: {self.broken_off}"]
         found = []
         if self.failed and not may_fail:
             found.append(f"{self.failed} operations failed")
@@ -106,6 +110,12 @@ def evaluate(fault: str, topology: str, played: Played) -> Result:
         round(played.cpu, 2),
         reasons(operations, played.lost),
     )
+
+
+def broken_off(fault: str, topology: str, why: str) -> Result:
+    """A case that was not measured to its end."""
+    times = dict.fromkeys(PHASES, 0.0)
+    return Result(fault, topology, 0, 0, 0, 0, 0, 0, 0, 0.0, times, 0.0, 0.0, {}, why)
 
 
 def _phase(start_s: float, played: Played) -> str:

@@ -1,12 +1,18 @@
-"""Wires that suffer: frames go from one interface of a pair to the other, and some are held back, repeated or
-damaged on their way.
+"""Wires that suffer: frames go from one interface of a pair to the other, and some are held back, repeated,
+damaged or lost on their way.
 
     python -m experiments.faults.shim SEED INTERFACE:INTERFACE ...
 
     stdout  < {"event": "ready"}
-    stdin   > {"reorder": SHARE, "duplicate": SHARE, "flip": SHARE}     from now on; what is left out is 0
-    stdout  < {"event": "suffered", "forwarded": N, "reorder": N, "duplicate": N, "flip": N, "dropped": N}
+    stdin   > {"reorder": SHARE, "duplicate": SHARE, "flip": SHARE, "lose": SHARE, "deaf": SHARE,
+               "mute": SHARE, "longest": BYTES, "only": INTERFACE}      from now on; what is left out is 0
+    stdout  < {"event": "suffered", "forwarded": N, "reorder": N, "duplicate": N, "flip": N, "lost": N,
+               "dropped": N}
     stdin   > stop                                                      or its end
+
+Of a pair the host is at the first interface. What it should get is lost by the share `deaf`, what it sends by
+`mute`, both by `lose`; frames longer than `longest` are lost, if that is not 0. With `only` one pair suffers,
+named by its first interface, and else all do.
 
 It stands in for the kernel's netem, which not every machine has. A frame that is held back comes up to
 `LATE_S` later, behind others. A flipped bit is anywhere behind the Ethernet header, and no checksum is made
@@ -40,15 +46,22 @@ class Shim:
     def __init__(self, seed: int, pairs: list[tuple[str, str]]) -> None:
         self.counts: Counter[str] = Counter()
         self.shares: dict[str, float] = {}
+        self._longest_bytes = MAX_FRAME_BYTES
+        self._only: str | None = None
         self._random = random.Random(seed)
         self._across: dict[int, socket.socket] = {}
         self._sockets: dict[int, socket.socket] = {}
+        self._hosts: dict[int, str] = {}
+        """First interfaces of pairs, by the socket that frames to the host are sent to."""
+        self._pair_of: dict[int, str] = {}
         self._late: list[tuple[float, int, int, bytes]] = []
         """When, in which order, to which socket, what."""
         for one, other in pairs:
             first, second = _open(one), _open(other)
             for end, across in ((first, second), (second, first)):
                 self._sockets[end.fileno()], self._across[end.fileno()] = end, across
+                self._pair_of[end.fileno()] = one
+            self._hosts[first.fileno()] = one
 
     def run(self) -> None:
         """Until stdin says so, or ends."""
@@ -68,7 +81,10 @@ class Shim:
         if line in ("", "stop"):
             return False
         print(json.dumps({"event": "suffered", **self.counts}), flush=True)
-        self.shares = json.loads(line)
+        told = json.loads(line)
+        self._only = told.pop("only", None)
+        self._longest_bytes = told.pop("longest", 0) or MAX_FRAME_BYTES
+        self.shares = told
         return True
 
     def _take(self, number: int) -> None:
@@ -82,6 +98,12 @@ class Shim:
 
     def _forward(self, to: int, frame: bytes) -> None:
         self.counts["forwarded"] += 1
+        if self._only not in (None, self._pair_of[to]):
+            self._send(to, frame)
+            return
+        if self._is_lost(to, frame):
+            self.counts["lost"] += 1
+            return
         befalls = [kind for kind in KINDS if self._random.random() < self.shares.get(kind, 0.0)]
         self.counts.update(befalls)
         if "flip" in befalls:
@@ -95,6 +117,11 @@ class Shim:
             self._send(to, frame)
         if "duplicate" in befalls:
             self._send(to, frame)
+
+    def _is_lost(self, to: int, frame: bytes) -> bool:
+        way = "deaf" if to in self._hosts else "mute"
+        shares = (self.shares.get(kind, 0.0) for kind in ("lose", way))
+        return len(frame) > self._longest_bytes or any(self._random.random() < share for share in shares)
 
     def _release(self) -> None:
         now_s = time.monotonic()

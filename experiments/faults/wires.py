@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from emulator.processes import READY_TIMEOUT_S, LineProcess
 from experiments.faults.children import until_said
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess
 from topologies.errors import TopologyError
 from topologies.network import Network
 
@@ -37,10 +37,12 @@ class Wires:
     def __init__(self, shims: Sequence[LineProcess]) -> None:
         self._shims = shims
 
-    def suffer(self, **shares: float) -> None:
-        """From now on, of the frames in each direction of each link; nothing: they are whole again."""
+    def suffer(self, only: str | None = None, /, **shares: float) -> None:
+        """From now on, of the frames in each direction of each link, or of the link at one port of a switch;
+        nothing: they are whole again. See `experiments.faults.shim`."""
+        told: dict[str, object] = {**shares, "only": f"{only}w"} if only else {**shares}
         for shim in self._shims:
-            shim.send(json.dumps(shares))
+            shim.send(json.dumps(told))
 
     def suffered(self) -> Mapping[str, int]:
         """Frames by what befell them, since they were put in; all is said when `suffer` is called next."""

@@ -1,7 +1,7 @@
 """make simulate-faults: whole systems with random faults, one after the other, in virtual time.
 
 Each seed is one run: 4 nodes, 4 storage nodes, a switch, a controller, all of it the real code. SEED=n or
-PLAN=file.json repeats one run exactly.
+PLAN=file.json repeats one run exactly. HOURS=8 runs seed after seed on one core, and goes on where it ended.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments.command import Screen, run_command
-from experiments.options import Option, parse_into, whole
-from experiments.parallel import run_all
-from experiments.run.result import revision
+from commands.command import Screen, run_command
+from commands.options import Option, number, parse_into, whole
+from commands.parallel import run_all
+from emulator.result import revision
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
+from experiments.simulate_faults.night import Night
 from experiments.simulate_faults.page import write_page
 from experiments.simulate_faults.plan import Plan
 from experiments.simulate_faults.run import Outcome, run
@@ -47,6 +48,7 @@ class Options:
     plan: Path | None
     processes: int
     tries: int
+    hours: float | None
 
 
 OPTIONS = (
@@ -57,6 +59,12 @@ OPTIONS = (
     Option("PLAN", Path, None, "only the run of a plan that a failed run left"),
     Option("PROCESSES", whole(1, 1024), os.cpu_count() or 1, "runs at once"),
     Option("TRIES", whole(0, 100_000), 100, "runs spent on making a failed one smaller"),
+    Option(
+        "HOURS",
+        number(0.001, 10_000),
+        None,
+        "instead: seeds from FIRST on, on one core, for so long; a second call goes on where the first ended",
+    ),
 )
 
 
@@ -73,6 +81,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _simulate(screen: Screen, options: Options) -> int:
     logging.disable(logging.WARNING)  # that switches and controllers go is what is tried
+    if options.hours is not None:
+        return _play_night(screen, options, options.hours)
     jobs = _jobs(options)
     with tempfile.TemporaryDirectory() as folder:
         artifacts = make_engine("embedded").compile(PROGRAM, DEFINES, Path(folder))
@@ -83,6 +93,28 @@ def _simulate(screen: Screen, options: Options) -> int:
             for job in failed[:SHRINKS]:
                 _explain(screen, options, _plan_of(job, options), artifacts)
     return 1 if failed else 0
+
+
+def _play_night(screen: Screen, options: Options, hours: float) -> int:
+    """Exit code 0 if nothing was broken, also when it is interrupted and called again."""
+    night = Night(RESULTS, revision(), options.operations)
+    try:
+        with tempfile.TemporaryDirectory() as folder, screen.progress() as progress:
+            artifacts = make_engine("embedded").compile(PROGRAM, DEFINES, Path(folder))
+            bar = progress.add_task("seconds", total=round(3600 * hours), completed=round(night.took_s))
+            for outcome in night.play(hours, options.first, lambda seed: _run_seed(seed, options, artifacts)):
+                progress.update(bar, completed=round(night.took_s))
+                for violation in outcome.violations[:1]:
+                    screen.show(f"[bold red]seed {outcome.seed}[/]: {violation}")
+    finally:
+        said = night.summary()
+        (RESULTS / "night.json").write_text(json.dumps(said, indent=1) + "\n")
+        screen.show(", ".join(f"{name} {value}" for name, value in said.items()))
+    return 1 if said["failed"] else 0
+
+
+def _run_seed(seed: int, options: Options, artifacts: Artifacts) -> Outcome:
+    return run(plans.make(seed, options.operations), artifacts)
 
 
 def _jobs(options: Options) -> list[int | Plan]:

@@ -1,4 +1,4 @@
-"""Links between hosts and the switch that lose, reorder, repeat and damage, and can be cut.
+"""Links between hosts and the switch that lose, reorder, repeat and damage, and can be cut, also one way.
 
 A datagram becomes the frame that a host would send. Its UDP checksum is left out (0: none), so that a flipped
 bit gets past it; in the first 32 bytes of the message, which only that checksum covers, a flipped bit is a
@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, Final
 
 from controller.addressing import Mac
 from controller.frames import internet_checksum
-from hostlib import native, wire
+from hostlib import native
+from hostlib.protocol import wire
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.switch import SimulatedSwitch
-    from hostlib.transport import Receiver
-    from hostlib.wire import Buffer
+    from hostlib.protocol.wire import Buffer
+    from hostlib.transport.transport import Receiver
 
 LINK_S: Final = 0.0001
 """From the switch to a host; what comes in this time arrives together."""
+MAX_FRAME_BYTES: Final = 9216
 LATE_S: Final = 0.02
 """How much later what is reordered arrives, at most."""
 _UDP_BYTES: Final = 8
@@ -50,6 +52,22 @@ class Rates:
         return not (self.lose or self.reorder or self.duplicate or self.flip)
 
 
+class Link:
+    """Between one host and the switch: what is wrong with it, whichever process the host runs."""
+
+    __slots__ = ("cut", "deaf", "longest_bytes", "lose", "mute", "slow_s")
+
+    def __init__(self) -> None:
+        self.cut = self.deaf = self.mute = False
+        """Nothing passes; nothing reaches the host; nothing leaves it."""
+        self.longest_bytes = MAX_FRAME_BYTES
+        """Longer frames are lost, both ways."""
+        self.lose = 0.0
+        """The share of frames that is lost, each way."""
+        self.slow_s = 0.0
+        """How much later what the host gets comes."""
+
+
 class Network:
     """One switch and the hosts at its ports."""
 
@@ -59,25 +77,29 @@ class Network:
         self.frames = 0
         self.switch: SimulatedSwitch | None = None
         self._ports: dict[int, HostPort] = {}
+        self._links: dict[int, Link] = {}
         self._random = random.Random(seed)
         self._delivered = delivered
         self._views = native.core() is None
 
     def port(self, number: int, address: str) -> HostPort:
         """Of a host; one that was there before hears nothing any more."""
-        self._ports[number] = HostPort(self, number, address)
+        link = self._links.setdefault(number, Link())
+        self._ports[number] = HostPort(self, number, address, link)
         return self._ports[number]
 
     def send(self, port: HostPort, frames: Sequence[bytes]) -> None:
         """From a host to the switch."""
-        if self.switch is None or self._ports[port.number] is not port or port.cut:
+        link = port.link
+        if self.switch is None or self._ports[port.number] is not port or link.cut or link.mute:
             return
         self.frames += len(frames)
-        if self.rates.calm:
+        frames = [frame for frame in frames if len(frame) <= link.longest_bytes]
+        if self.rates.calm and not link.lose:
             self.switch.receive(port.number, frames)
             return
         loop = asyncio.get_running_loop()
-        for frame, delay_s in self._suffer(frames):
+        for frame, delay_s in self._suffer(frames, link.lose):
             if delay_s:
                 loop.call_later(delay_s, self.switch.receive, port.number, [frame])
             else:
@@ -86,40 +108,44 @@ class Network:
     def transmit(self, number: int, frame: bytes) -> None:
         """From the switch to a host."""
         port = self._ports.get(number)
-        if port is None or port.cut:
+        if port is None:
             return
-        if self.rates.calm and not port.slow_s:
+        link = port.link
+        if link.cut or link.deaf or len(frame) > link.longest_bytes:
+            return
+        if self.rates.calm and not link.slow_s and not link.lose:
             port.arrive(frame)
             return
         loop = asyncio.get_running_loop()
-        for damaged, delay_s in self._suffer([frame]):
-            if delay_s or port.slow_s:
-                loop.call_later(delay_s + port.slow_s, port.arrive, damaged)
+        for damaged, delay_s in self._suffer([frame], link.lose):
+            if delay_s or link.slow_s:
+                loop.call_later(delay_s + link.slow_s, port.arrive, damaged)
             else:
                 port.arrive(damaged)
 
     def deliver(self, port: HostPort, frames: Sequence[bytes]) -> None:
         """All that came in a moment, to the host that is there by now."""
         receiver = port.receiver
-        if receiver is None or self._ports[port.number] is not port or port.cut:
+        if receiver is None or self._ports[port.number] is not port or port.link.cut:
             return
         for source, run in groupby(frames, key=itemgetter(_SOURCE)):  # a kernel hands these over together
             receiver(_address(source), [self._payload(frame) for frame in run])
 
     def _payload(self, frame: bytes) -> Buffer:
-        """As `hostlib.endpoint` has it: bytes with the compiled core, else a view."""
+        """As `hostlib.transport.endpoint` has it: bytes with the compiled core, else a view."""
         self._delivered(frame)
         length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
         whole = memoryview(frame) if self._views else frame
         return whole[_PAYLOAD_AT : _PAYLOAD_AT + length]
 
-    def _suffer(self, frames: Sequence[bytes]) -> list[tuple[bytes, float]]:
-        """What is left of these frames, and how much later each comes."""
+    def _suffer(self, frames: Sequence[bytes], lose: float) -> list[tuple[bytes, float]]:
+        """What is left of these frames on a link that loses such a share of its own, and how much later each
+        comes."""
         rng, rates = self._random, self.rates
         left = []
         for frame in frames:
             for _ in range(2 if rng.random() < rates.duplicate else 1):
-                if rng.random() < rates.lose:
+                if rng.random() < rates.lose or (lose and rng.random() < lose):
                     continue
                 suffering: bytes | None = self._flip(frame) if rng.random() < rates.flip else frame
                 if suffering is not None:
@@ -137,14 +163,12 @@ class Network:
 
 
 class HostPort:
-    """A `hostlib.transport.Transport`."""
+    """A `hostlib.transport.transport.Transport`."""
 
-    def __init__(self, network: Network, number: int, address: str) -> None:
-        self.number, self.address = number, address
+    def __init__(self, network: Network, number: int, address: str, link: Link) -> None:
+        self.number, self.address, self.link = number, address, link
         self.receiver: Receiver | None = None
         self.queued_bytes = 0
-        self.cut = False
-        self.slow_s = 0.0
         self._network = network
         self._heads: dict[tuple[str, int], bytes] = {}
         self._arriving: list[bytes] = []

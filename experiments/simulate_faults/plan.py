@@ -7,7 +7,7 @@ import random
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from experiments.options import OptionError
+from commands.options import OptionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,8 @@ DURABLE: Final = 0.7
 MAX_FRAGMENTS: Final = 8
 CHAIN_BLOCKS: Final = 4
 """Keys belong to chains of this length."""
+DELETES: Final = 0.03
+"""Of all operations."""
 CHAINS: Final = 0.1
 """Of the reads, those of whole chains; each is one operation."""
 OPERATIONS_PER_KEY: Final = 5
@@ -31,15 +33,17 @@ READS_BEHIND: Final = 4
 
 NETWORK_FAULTS: Final = ("lose", "reorder", "duplicate", "flip")
 STORE_FAULTS: Final = ("kill_store", "slow_store", "full_disk", "failing_disk")
+GRAY_FAULTS: Final = ("deaf", "mute", "black_hole", "lossy_port", "slow_disk")
+"""Of which only a part fails: one way of a link, its long frames, some of them, a disk's speed."""
 OTHER_FAULTS: Final = (
-    "cut", "restart_switch", "restart_controller", "second_controller", "kill_node", "stop_clock",
-    "step_wall_clock", "flip_slots",
+    *GRAY_FAULTS, "cut", "restart_switch", "restart_controller", "second_controller", "kill_node",
+    "stop_clock", "step_wall_clock", "flip_slots",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A block or a chain read, or (`fragments` above 0) a block written."""
+    """A block or a chain read, or deleted, or (`fragments` above 0) a block written."""
 
     at_s: float
     number: int
@@ -51,6 +55,8 @@ class Operation:
     replicas: int = 1
     chain: bool = False
     """Read the chain that the key is in, from its first block on."""
+    delete: bool = False
+    """Delete the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class Fault:
     at_s: float
     kind: str
     targets: tuple[int, ...] = ()
-    """Stores by number from 0; of a cut, hosts: stores, then nodes."""
+    """Stores by number from 0; of links, hosts: stores, then nodes."""
     for_s: float = 0.0
     amount: float = 0.0
     """A share of packets, or seconds; by kind."""
@@ -113,6 +119,9 @@ def _operations(rng: random.Random, count: int, replicas: int) -> list[Operation
             made.append(Operation(at_s, number, node, key, chain=rng.random() < CHAINS))
             continue
         key = max(0, newest - behind)
+        if rng.random() < DELETES / (1 - READS):
+            made.append(Operation(at_s, number, node, key, delete=True))
+            continue
         fragments, durable = rng.randint(1, MAX_FRAGMENTS), rng.random() < DURABLE
         made.append(Operation(at_s, number, node, key, fragments, durable, rng.randint(1, replicas)))
     return made
@@ -133,6 +142,9 @@ def _fault(rng: random.Random, at_s: float, kind: str) -> Fault:
     if kind == "cut":
         hosts = rng.sample(range(STORES + NODES), rng.randint(1, 3))
         return Fault(at_s, kind, tuple(hosts), for_s)
+    if kind in GRAY_FAULTS:
+        host = rng.randrange(STORES if kind == "slow_disk" else STORES + NODES)
+        return Fault(at_s, kind, (host,), rng.choice((2.0, 8.0)) * rng.uniform(0.5, 1.5))
     if kind == "slow_store":
         return Fault(at_s, kind, (rng.randrange(STORES),), for_s, rng.choice((0.005, 0.05, 0.25)))
     if kind in ("stop_clock", "step_wall_clock"):

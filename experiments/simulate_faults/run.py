@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from experiments.simulate_faults.history import History
+from experiments.simulate_faults.history import CRASHED, LATE, UNREADABLE, WRONG, History
+from experiments.simulate_faults.network import Link
 from experiments.simulate_faults.plan import CHAIN_BLOCKS, NETWORK_FAULTS, STORES
 from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, run_virtual
 from experiments.simulate_faults.world import World
-from hostlib.block import Place
-from hostlib.errors import BlockNotFoundError, TransferError
-from hostlib.transfer import BlockRef
-from hostlib.wire import fingerprint
+from hostlib.protocol.block import Place
+from hostlib.protocol.errors import BlockNotFoundError, TransferError
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import fingerprint
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.control import Control
     from experiments.simulate_faults.plan import Fault, Operation, Plan
-    from hostlib.transfer import FetchedBlock
+    from hostlib.protocol.transfer import FetchedBlock
     from topologies.engines import Artifacts
 
 OPERATION_S: Final = 60.0
@@ -30,6 +31,11 @@ homes, one after the other."""
 EXPECTED_OF: Final = 2
 """Of so many writes one is of a block that the controller was told of before, for COMPUTING_S."""
 COMPUTING_S: Final = 0.02
+BLACK_HOLE_BYTES: Final = 600
+"""Longer frames are lost, as where a link's MTU is less than its ends think: requests pass, values do not."""
+LOSSY_PORT: Final = 0.3
+SLOW_DISK: Final = 100.0
+"""How much longer than usual a disk takes that is about to fail."""
 RECOVERY_S: Final = 60.0
 """When nothing is wrong any more, everybody is back within this."""
 
@@ -55,7 +61,7 @@ def run(plan: Plan, artifacts: Artifacts) -> Outcome:
     try:
         run_virtual(player.play())
     except StuckError as error:
-        player.history.violation(f"stuck: {error}")
+        player.history.violation(CRASHED, f"stuck: {error}")
     history = player.history
     counts = dict(history.outcomes)
     trace = player.trace.hexdigest()[:16]
@@ -104,7 +110,7 @@ class Player:
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What no code of the hosts or the controller caught."""
         error = context.get("exception")
-        self.history.violation(f"{loop.time():.4f} s: {context['message']}: {error!r}")
+        self.history.violation(CRASHED, f"{loop.time():.4f} s: {context['message']}: {error!r}")
 
     # Operations.
 
@@ -125,7 +131,10 @@ class Player:
     async def _do(self, operation: Operation) -> None:
         began_s = self._loop.time()
         try:
-            await (self._write(operation) if operation.fragments else self._read(operation))
+            if operation.delete:
+                await self._delete(operation)
+            else:
+                await (self._write(operation) if operation.fragments else self._read(operation))
             outcome = "done"
         except asyncio.CancelledError:
             outcome = "killed"  # its node was
@@ -137,7 +146,7 @@ class Player:
         self.trace.update(f"{operation.number} {outcome} {now_s:.6f}\n".encode())
         if now_s - began_s > OPERATION_S:
             self.history.violation(
-                f"{now_s:.4f} s: operation {operation.number} took {now_s - began_s:.1f} s"
+                LATE, f"{now_s:.4f} s: operation {operation.number} took {now_s - began_s:.1f} s"
             )
 
     async def _read(self, operation: Operation) -> None:
@@ -149,7 +158,7 @@ class Player:
         try:
             self._was_read(operation, place, await self._world.clients[operation.node].get(block))
         except BlockNotFoundError:
-            self.history.not_read(operation, durable_s, began_s, self._loop.time())
+            self.history.not_read(operation, place, durable_s, began_s, self._loop.time())
 
     async def _read_chain(self, operation: Operation) -> None:
         first = operation.key - operation.key % CHAIN_BLOCKS
@@ -160,19 +169,30 @@ class Player:
         for (place, _), block in zip(chain, fetched.blocks, strict=False):
             self._was_read(operation, place, block)
         if isinstance(fetched.ended_by, BlockNotFoundError):
-            missing = durable_s[len(fetched.blocks)]
-            self.history.not_read(operation, missing, began_s, self._loop.time())
+            at = len(fetched.blocks)
+            missing = durable_s[at]
+            self.history.not_read(operation, chain[at][0], missing, began_s, self._loop.time())
         elif fetched.ended_by is not None:
             raise fetched.ended_by
         self.history.outcomes["chains"] += 1
 
     def _was_read(self, operation: Operation, place: Place, block: FetchedBlock) -> None:
         self.trace.update(block.content)
-        self.history.read(operation, place, bytes(block.content), self._loop.time())
+        asked_s = block.times.probe_sent_s
+        self.history.read(operation, place, bytes(block.content), asked_s, self._loop.time())
+
+    async def _delete(self, operation: Operation) -> None:
+        place, block = self._block(operation.node, operation.key)
+        attempt = self.history.delete_begins(place, self._loop.time())
+        try:
+            await self._world.clients[operation.node].delete(block)
+            self.history.deleted(attempt, self._loop.time())
+        finally:
+            attempt.ended_s = self._loop.time()
 
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
-        content = self.history.offered(operation, place)
+        content, began_s = self.history.offered(operation, place), self._loop.time()
         client = self._world.clients[operation.node]
         if operation.number % EXPECTED_OF == 0:
             client.expect([(block, operation.fragments)])
@@ -180,7 +200,7 @@ class Player:
             client = self._world.clients[operation.node]  # it may have been killed meanwhile
         await client.put(block, content, durable=operation.durable, replicas=operation.replicas)
         disks = [store.disk for store in self._world.stores]
-        self.history.acknowledged(operation, place, disks, self._loop.time())
+        self.history.acknowledged(operation, place, content, disks, began_s, self._loop.time())
 
     def _block(self, node: int, number: int) -> tuple[Place, BlockRef]:
         """A key of a node's tenant, at its place in its chain."""
@@ -196,13 +216,13 @@ class Player:
         if self._running:
             await asyncio.wait(list(self._running), timeout=OPERATION_S)
         for operation in self._running.values():
-            self.history.violation(f"operation {operation.number} never ends")
+            self.history.violation(LATE, f"operation {operation.number} never ends")
 
     async def _recover(self) -> None:
         until_s = self._loop.time() + RECOVERY_S
         while not self._world.recovered():
             if self._loop.time() > until_s:
-                self.history.violation(f"not all are back {RECOVERY_S:g} s after the last fault")
+                self.history.violation(LATE, f"not all are back {RECOVERY_S:g} s after the last fault")
                 return
             await asyncio.sleep(0.1)
 
@@ -214,13 +234,15 @@ class Player:
                 async with asyncio.timeout(OPERATION_S):
                     block = await self._world.clients[node].get(BlockRef(place.key))
             except TimeoutError:
-                self.history.violation(f"block {place.key.hex()}: the last read never ends")
+                self.history.violation(LATE, f"block {place.key.hex()}: the last read never ends")
                 return
             except TransferError as error:
-                self.history.violation(f"was acknowledged, and can't be read in the end: {error}")
+                self.history.violation(UNREADABLE, f"was acknowledged, and can't be read in the end: {error}")
                 continue
+            if self.history.is_deleted(place, bytes(block.content), self._loop.time()):
+                self.history.violation(WRONG, f"block {place.key.hex()}: read in the end what was deleted")
             if not self.history.is_one_write(place, bytes(block.content)):
-                self.history.violation(f"block {place.key.hex()}: read in the end what nobody wrote")
+                self.history.violation(WRONG, f"block {place.key.hex()}: read in the end what nobody wrote")
 
     # What goes wrong.
 
@@ -251,11 +273,11 @@ class Player:
             self._later(fault, store.start)
 
     def _slow_store(self, fault: Fault) -> None:
-        store, port = self._world.stores[fault.targets[0]], self._world.stores[fault.targets[0]].port
-        store.slow_s = port.slow_s = fault.amount
+        store = self._world.stores[fault.targets[0]]
+        store.slow_s = store.port.link.slow_s = fault.amount
 
         def fast() -> None:
-            store.slow_s = port.slow_s = 0.0
+            store.slow_s = store.port.link.slow_s = 0.0
 
         self._later(fault, fast)
 
@@ -269,16 +291,37 @@ class Player:
         disk.failing = True
         self._later(fault, lambda: setattr(disk, "failing", False))
 
+    def _slow_disk(self, fault: Fault) -> None:
+        store = self._world.stores[fault.targets[0]]
+        store.slow_down_disk(SLOW_DISK)
+        self._later(fault, lambda: store.slow_down_disk(1.0))
+
     def _cut(self, fault: Fault) -> None:
-        ports = [self._world.hosts()[index] for index in fault.targets]
-        for port in ports:
-            port.cut = True
+        self._spoil_links(fault, "cut", True)
 
-        def join() -> None:
-            for port in ports:
-                port.cut = False
+    def _deaf(self, fault: Fault) -> None:
+        self._spoil_links(fault, "deaf", True)
 
-        self._later(fault, join)
+    def _mute(self, fault: Fault) -> None:
+        self._spoil_links(fault, "mute", True)
+
+    def _black_hole(self, fault: Fault) -> None:
+        self._spoil_links(fault, "longest_bytes", BLACK_HOLE_BYTES)
+
+    def _lossy_port(self, fault: Fault) -> None:
+        self._spoil_links(fault, "lose", LOSSY_PORT)
+
+    def _spoil_links(self, fault: Fault, what: str, value: object) -> None:
+        links = [self._world.hosts()[index].link for index in fault.targets]
+        whole = Link()
+        for link in links:
+            setattr(link, what, value)
+
+        def mend() -> None:
+            for link in links:
+                setattr(link, what, getattr(whole, what))
+
+        self._later(fault, mend)
 
     def _restart_switch(self, fault: Fault) -> None:
         switch = self._world.switch

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.errors import ConnectionLostError, NotPrimaryError, SwitchError
 from controller.p4_constants import CPU_PORT
+from v1model.binding.library import NOW
 from v1model.compile import compile_text
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.arbitration import Arbitration
@@ -34,21 +35,26 @@ Transmit = Callable[[int, bytes], None]
 
 
 class _Plane(Switch):
-    """A switch whose packets all come by `clock_us`; its digests leave at once, not by another clock."""
+    """A switch whose clock is `clock_us`; its digests leave at once, not by another clock."""
 
     def __init__(self, compiled: CompiledProgram, clock_us: Callable[[], int]) -> None:
         super().__init__(compiled, CPU_PORT)
         self._clock_us = clock_us
         self.left: list[Output] = []
+        self.look_at_clock()
+
+    def look_at_clock(self) -> None:
+        """Whatever is called next is done at this time."""
+        self.set_clock(self._clock_us())
 
     def packet_out(self, data: bytes) -> None:
         self.left += self.take(CPU_PORT, [data])
 
     def take(self, port: int, frames: Iterable[bytes]) -> list[Output]:
         """Frames that came in together; what leaves because of them. Their events wait for `wait_events`."""
-        now_us = self._clock_us()
+        self.look_at_clock()
         for frame in frames:
-            self.handle.call("inject", port, frame, len(frame), now_us)
+            self.handle.call("inject", port, frame, len(frame), NOW)
         return self.take_outputs()
 
     def set_digest(self, digest: str, config: DigestConfig | None) -> None:
@@ -143,7 +149,8 @@ class Stream(Session):
 
 
 class InProcessClient:
-    """What `controller.p4runtime_client.SwitchClient` is, with the server's code called directly."""
+    """What `controller.p4runtime.p4runtime_client.SwitchClient` is, with the server's code called
+    directly."""
 
     def __init__(
         self,
@@ -225,6 +232,8 @@ class InProcessClient:
         self._check_alive()
         if self._switch.pipeline is None:
             raise ConnectionLostError("the switch has no program")
+        assert self._switch.plane is not None
+        self._switch.plane.look_at_clock()
         return self._switch.pipeline
 
     def _check_alive(self) -> None:

@@ -14,7 +14,7 @@ class StuckError(Exception):
     """Nothing is scheduled any more, and what runs waits for ever."""
 
 
-class _JumpingSelector(selectors.DefaultSelector):
+class JumpingSelector(selectors.DefaultSelector):
     """Nothing ever becomes readable: waiting means that the clock moves."""
 
     now_s = 0.0
@@ -30,7 +30,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """Runs timers in order without waiting for them."""
 
     def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
+        self._jumping = JumpingSelector()
         super().__init__(self._jumping)
 
     def time(self) -> float:

@@ -12,17 +12,18 @@ from experiments.simulate_faults.control import ADDRESS, Controllers, switch_con
 from experiments.simulate_faults.network import HostPort, Network
 from experiments.simulate_faults.plan import NODES, STORES
 from experiments.simulate_faults.switch import SimulatedSwitch
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import derivation
-from hostlib.members import Members, State
-from hostlib.pushed import PushedBlocks
-from hostlib.seal import Seal
-from hostlib.simulated_disk import SimulatedDisk
-from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.store import BlockStore
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.pushed import PushedBlocks
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members, State
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.tombstones import Tombstones
+from hostlib.storage.simulated_disk import SimulatedDisk
+from hostlib.storage.ssd import SsdTier
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.plan import Plan
@@ -32,6 +33,8 @@ COMMIT_S: Final = 0.002
 DRAM_BYTES: Final = 64 << 10
 """So little that most blocks are read from the disk."""
 SSD_BYTES: Final = 1 << 30
+SSD_BYTES_PER_S: Final = 10e6
+"""A block of 8 fragments takes 0.4 ms to read."""
 SECRETS: Final = {7: b"a secret of sixteen bytes or more", 8: b"another secret of sixteen bytes "}
 
 
@@ -42,6 +45,7 @@ class Store:
         self.number, self.address = 1 + index, f"10.0.1.{1 + index}"
         self.disk = SimulatedDisk(seed=world.plan.seed * STORES + index)
         self.slow_s = 0.0
+        self._disk_slower = 1.0
         self.node: StorageNode | None = None
         self.port: HostPort
         self._world = world
@@ -51,10 +55,18 @@ class Store:
         world = self._world
         self.port = world.network.port(self.number, self.address)
         ssd = SsdTier(self.disk, SSD_BYTES, run=self._commit)
-        store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]))
-        options = StorageOptions(self.address, controller=ADDRESS)
+        stones = Tombstones(asyncio.get_running_loop().time)
+        store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]), tombstones=stones)
+        options = StorageOptions(self.address, ssd_bytes_per_s=SSD_BYTES_PER_S, controller=ADDRESS)
         self.node = StorageNode(self.port, store, options, world.members)
+        self.slow_down_disk(self._disk_slower)
         self.node.start()
+
+    def slow_down_disk(self, times: float) -> None:
+        """From now on it takes so many times longer to read and to write, whichever process uses it."""
+        self._disk_slower = times
+        if self.node is not None:
+            self.node.set_ssd_rate(SSD_BYTES_PER_S / times)
 
     def kill(self, keep: bool | None = None) -> None:
         """The machine loses its power."""
@@ -66,7 +78,7 @@ class Store:
 
     async def _commit(self, work: Callable[[], None]) -> None:
         """In place of a thread."""
-        await asyncio.sleep(COMMIT_S + self.slow_s)
+        await asyncio.sleep(self._disk_slower * COMMIT_S + self.slow_s)
         work()
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from hostlib.wire import Buffer
+    from hostlib.protocol.wire import Buffer
 
 
 Served = tuple[int, int, int, int, list[tuple[int, bytes, int, int, int]]]
@@ -107,9 +107,12 @@ class Core(Protocol):
 
     def encode_acks(
         self, datagrams: list[bytes], at: int, count: int, flags: int, write: int, epoch: int,
-        backlog_ms: int, replies: list[bytes], /,
+        backlog_ms: int, replies: list[bytes], reason: int, /,
     ) -> None:  # fmt: skip
-        """The PUT_ACKs of a run are appended."""
+        """The PUT_ACKs of a run, or the REFUSEDs if there is a reason, are appended."""
+
+    def copy(self, data: Buffer, /) -> bytes:
+        """The same bytes; other threads go on meanwhile."""
 
     def drop(self, requests: list[Any], /) -> None:
         """Nobody wants requests any more."""

@@ -1,4 +1,4 @@
-/* PUTs in bursts at a storage node: what hostlib/storage_node.py and hostlib/assembly.py do for one fragment, for
+/* PUTs in bursts at a storage node: what hostlib/storage/storage_node.py and hostlib/transport/assembly.py do for one fragment, for
    many of one write. */
 #include "layout.h"
 
@@ -134,16 +134,16 @@ PyObject *weir_join(PyObject *module, PyObject *arguments) {
     return result;
 }
 
-/* encode_acks(PUTs, at, count, flags, write or 0 for each one's own, epoch, backlog_ms, replies): their PUT_ACKs are
-   appended to `replies`. */
+/* encode_acks(PUTs, at, count, flags, write or 0 for each one's own, epoch, backlog_ms, replies, reason): their
+   PUT_ACKs, or (a reason other than 0) their REFUSEDs, are appended to `replies`. */
 PyObject *weir_encode_acks(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *datagrams, *replies;
     Py_ssize_t at, count;
-    unsigned flags, epoch, backlog_ms;
+    unsigned flags, epoch, backlog_ms, reason;
     unsigned long long write;
-    if (!PyArg_ParseTuple(arguments, "O!nnIKIIO!", &PyList_Type, &datagrams, &at, &count, &flags, &write, &epoch,
-                          &backlog_ms, &PyList_Type, &replies))
+    if (!PyArg_ParseTuple(arguments, "O!nnIKIIO!I", &PyList_Type, &datagrams, &at, &count, &flags, &write, &epoch,
+                          &backlog_ms, &PyList_Type, &replies, &reason))
         return NULL;
     if (check_place(datagrams, at, count)) return NULL;
     for (Py_ssize_t i = at; i < at + count; i++) {
@@ -152,10 +152,10 @@ PyObject *weir_encode_acks(PyObject *module, PyObject *arguments) {
         PyObject *reply = PyBytes_FromStringAndSize((const char *)put, HEADER_BYTES);
         if (reply == NULL) return NULL;
         uint8_t *ack = (uint8_t *)PyBytes_AS_STRING(reply);
-        ack[AT_OP] = OP_PUT_ACK;
+        ack[AT_OP] = reason == 0 ? OP_PUT_ACK : OP_REFUSED;
         store16(ack + AT_FLAGS, flags);
         store16(ack + AT_BACKLOG_MS, backlog_ms);
-        store32(ack + AT_GENERATION, 0);
+        store32(ack + AT_GENERATION, reason);
         memset(ack + AT_HOMES, 0, AT_EPOCH - AT_HOMES);
         ack[AT_EPOCH] = (uint8_t)epoch;
         store32(ack + AT_CHECKSUM, 0);
@@ -167,4 +167,20 @@ PyObject *weir_encode_acks(PyObject *module, PyObject *arguments) {
         if (failed) return NULL;
     }
     Py_RETURN_NONE;
+}
+
+/* copy(bytes) -> the same bytes, as a new object: copied without the interpreter's lock, as what is copied may have to
+   be read from a disk first. */
+PyObject *weir_copy(PyObject *module, PyObject *from) {
+    (void)module;
+    Py_buffer view;
+    if (PyObject_GetBuffer(from, &view, PyBUF_SIMPLE)) return NULL;
+    PyObject *made = PyBytes_FromStringAndSize(NULL, view.len);
+    if (made != NULL) {
+        char *to = PyBytes_AS_STRING(made);
+        Py_BEGIN_ALLOW_THREADS memcpy(to, view.buf, (size_t)view.len);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&view);
+    return made;
 }

@@ -1,4 +1,4 @@
-/* Where the fields of a message are (hostlib/wire.py has the picture); a test compares the numbers. */
+/* Where the fields of a message are (hostlib/protocol/wire.py has the picture); a test compares the numbers. */
 #ifndef WEIR_LAYOUT_H
 #define WEIR_LAYOUT_H
 
@@ -43,6 +43,7 @@ enum {
     OP_VALUE = 2,
     OP_PUT = 4,
     OP_PUT_ACK = 5,
+    OP_REFUSED = 6,
     FLAG_RETRY = 0x0001,
     FLAG_BYPASS = 0x0002,
     FLAG_FROM_POOL = 0x0004,
@@ -127,13 +128,13 @@ static inline int set_number_slot(const Slots *slots, PyObject *object, int whic
 
 enum { REQUEST_OWNER, REQUEST_FRAGMENT, REQUEST_FLAGS, REQUEST_TRIES, REQUEST_FIRST_SENT, REQUEST_SENT,
        REQUEST_TIMEOUT, REQUEST_DONE, REQUEST_LANE };
-extern Slots weir_request_slots; /* of hostlib.lane.Request */
+extern Slots weir_request_slots; /* of hostlib.client.lane.Request */
 
 /* Lanes with requests that were answered in one burst: their windows are read once and written once (lanes.c). */
 enum { MOST_LANES = 8 };
 
 typedef struct {
-    PyObject *object; /* hostlib.lane.RoundTrips */
+    PyObject *object; /* hostlib.client.lane.RoundTrips */
     double smoothed_s, variance_s, first_heard_s;
     int was_heard, learned, measured;
 } Trips;
@@ -177,6 +178,7 @@ PyObject *weir_put_run(PyObject *module, PyObject *arguments);
 PyObject *weir_keep(PyObject *module, PyObject *arguments);
 PyObject *weir_join(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_acks(PyObject *module, PyObject *arguments);
+PyObject *weir_copy(PyObject *module, PyObject *from);
 PyObject *weir_drop(PyObject *module, PyObject *requests);
 PyObject *weir_launched(PyObject *module, PyObject *arguments);
 PyObject *weir_take(PyObject *module, PyObject *arguments);

@@ -16,6 +16,7 @@ static PyMethodDef methods[] = {
     {"keep", weir_keep, METH_VARARGS, NULL},
     {"join", weir_join, METH_VARARGS, NULL},
     {"encode_acks", weir_encode_acks, METH_VARARGS, NULL},
+    {"copy", weir_copy, METH_O, NULL},
     {"drop", weir_drop, METH_O, NULL},
     {"launched", weir_launched, METH_VARARGS, NULL},
     {"take", weir_take, METH_VARARGS, NULL},
@@ -32,7 +33,7 @@ static const struct {
 } constants[] = {
     {"KV_VERSION", VERSION}, {"KV_HEADER_BYTES", HEADER_BYTES}, {"VALUE_BYTES", VALUE_BYTES},
     {"TAG_BYTES", TAG_BYTES}, {"KEY_BYTES", KEY_BYTES}, {"OP_GET", OP_GET}, {"OP_VALUE", OP_VALUE},
-    {"OP_PUT", OP_PUT}, {"OP_PUT_ACK", OP_PUT_ACK}, {"FLAG_HELD", FLAG_HELD},
+    {"OP_PUT", OP_PUT}, {"OP_PUT_ACK", OP_PUT_ACK}, {"OP_REFUSED", OP_REFUSED}, {"FLAG_HELD", FLAG_HELD},
     {"COMPLETE", COMPLETE}, {"LEARNED", LEARNED},
     {"FLAG_RETRY", FLAG_RETRY}, {"FLAG_BYPASS", FLAG_BYPASS}, {"FLAG_FROM_POOL", FLAG_FROM_POOL},
     {"FLAG_MERGED", FLAG_MERGED}, {"FLAG_FILL", FLAG_FILL}, {"FLAG_REPAIR", FLAG_REPAIR},

@@ -64,6 +64,8 @@ parser weir_parser(
             OP_PUT: check_fragment_of_value;
             OP_PUT_ACK: check_fragment;
             OP_FOUND: check_fragment;
+            OP_DELETE: check_fragment;
+            OP_DELETED: check_fragment;
             OP_INVALIDATE: check_fragment;
             OP_RECLAIM: check_fragment;
             OP_FILL: check_fragment;
@@ -84,6 +86,7 @@ parser weir_parser(
         verify(headers.kv.fragment < headers.kv.fragments
             || headers.kv.fragment == 0 && headers.kv.fragments == 0, error.BadKvFragment);
         transition select(headers.kv.op) {
+            OP_HELLO: parse_value;
             OP_KEYS: parse_value;
             OP_EXPECT: parse_value;
             OP_MEMBERS: parse_value;

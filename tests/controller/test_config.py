@@ -12,6 +12,7 @@ import pytest
 
 from controller.addressing import Mac
 from controller.config import (
+    DEFAULT_LIMITS,
     Config,
     Host,
     PoolSize,
@@ -20,6 +21,7 @@ from controller.config import (
     SwitchConfig,
     Thresholds,
     config_text,
+    limits_of_link,
     load_config,
 )
 from controller.errors import ConfigError
@@ -182,3 +184,12 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str, complain
 def test_a_file_that_does_not_exist_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         load_config(tmp_path / "nothing.json")
+
+
+def test_a_host_may_ask_for_half_more_than_its_link_carries() -> None:
+    """40 Mbit/s carry 7,886 values a second."""
+    limits = limits_of_link("node", 40e6)
+    assert limits is not None
+    assert limits.requests_per_s == 11_830
+    assert limits.special_per_s == DEFAULT_LIMITS["node"].special_per_s
+    assert limits_of_link("switch", 40e6) is None

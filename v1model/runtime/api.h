@@ -23,6 +23,8 @@ WEIR_API void weir_go_over(struct vswitch *sw);
 WEIR_API int32_t weir_inject(struct vswitch *sw, uint32_t port, const uint8_t *frame, uint32_t length, uint64_t now_us);
 WEIR_API uint32_t weir_take_outputs(struct vswitch *sw, const uint8_t **records); /* valid until the next packet */
 WEIR_API uint64_t weir_now_us(const struct vswitch *sw);
+/* Stops the switch's clock at this time, until the next call; UINT64_MAX: it is the machine's again. */
+WEIR_API void weir_set_clock(struct vswitch *sw, uint64_t now_us);
 WEIR_API uint64_t weir_drops(const struct vswitch *sw, uint32_t cause);
 
 /* Tables. `what`: kind (enum target_kind), action, member or group handle. Handle UINT32_MAX as a

@@ -15,7 +15,15 @@ static uint64_t clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t clock_now_us(const struct vswitch *sw) { return (clock_ns() - sw->start_ns) / 1000; }
+uint64_t clock_now_us(const struct vswitch *sw) {
+    return sw->given_us == UINT64_MAX ? (clock_ns() - sw->start_ns) / 1000 : sw->given_us;
+}
+
+void weir_set_clock(struct vswitch *sw, uint64_t now_us) {
+    switch_lock(sw);
+    sw->given_us = now_us;
+    switch_unlock(sw);
+}
 
 static void *zeroed(size_t count, size_t bytes) { return calloc(count ? count : 1, bytes ? bytes : 1); }
 
@@ -69,6 +77,7 @@ struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes) {
     sw->cpu_port = cpu_port;
     sw->max_frame_bytes = max_frame_bytes;
     sw->start_ns = clock_ns();
+    sw->given_us = UINT64_MAX;
     sw->ports.epoll = sw->ports.wake = -1;
     pthread_mutex_init(&sw->turn, NULL);
     pthread_mutex_init(&sw->state, NULL);

@@ -69,6 +69,7 @@ struct vswitch {
     uint64_t drops[DROP_CAUSES];
     uint64_t now_us;   /* since the start, for the packet that is being run */
     uint64_t start_ns;
+    uint64_t given_us; /* by who sets the clock; UINT64_MAX: the time is that of the machine */
     uint64_t random_state;
     uint64_t seed[2];
     struct crc32 crc32;

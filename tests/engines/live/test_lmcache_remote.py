@@ -19,12 +19,15 @@ KEYS = 5
 PLUGIN = "remote_storage_plugin.weir"
 
 
-def run(folder: Path, pool: object, program: str, **extra: object) -> str:
+def run(
+    folder: Path, pool: object, program: str, seed: str = "0", algorithm: str = "builtin", **extra: object
+) -> str:
     """A program in a process of its own, whose configuration LMCache reads once."""
     config = {
         "remote_url": "plugin://weir",
         "remote_storage_plugins": ["weir"],
         "remote_serde": "naive",
+        "pre_caching_hash_algorithm": algorithm,
         "local_cpu": True,
         "max_local_cpu_size": 0.2,
         "extra_config": {
@@ -43,6 +46,7 @@ def run(folder: Path, pool: object, program: str, **extra: object) -> str:
             "PYTHONPATH": str(ROOT),
             "LMCACHE_CONFIG_FILE": str(path),
             "LMCACHE_TRACK_USAGE": "false",
+            "PYTHONHASHSEED": seed,
             "HOME": str(folder),
         },
         capture_output=True,
@@ -75,3 +79,95 @@ def test_wrong_settings_are_said(tmp_path: Path) -> None:
     assert "no pool setting 'adress' exists" in said
     said = run(tmp_path, None, TESTER)
     assert f"extra_config needs '{PLUGIN}.pool'" in said
+
+
+def test_chunks_that_every_process_names_otherwise_are_refused(tmp_path: Path) -> None:
+    """As with LMCache's default hash where PYTHONHASHSEED is not set."""
+    settings = {"address": "127.0.0.2", "homes": ["127.0.0.3"]}
+    said = run(tmp_path, settings, TESTER, seed="random")
+    assert "names the same tokens otherwise in each process" in said
+    assert "PYTHONHASHSEED=0" in said
+
+
+@pytest.mark.parametrize(
+    ("seed", "algorithm", "refused"),
+    [
+        (None, "builtin", True),
+        (None, "xxhash_cbor", True),
+        ("random", "builtin", True),
+        ("0", "builtin", False),
+        ("0", "sha256_cbor", False),
+        (None, "sha256_cbor", False),
+    ],
+)
+def test_what_is_refused_is_what_processes_name_differently(
+    seed: str | None, algorithm: str, refused: bool
+) -> None:
+    """LMCache's own names in two processes, beside what the connector says of them."""
+    program = f"""
+from lmcache.v1.config import LMCacheEngineConfig
+from lmcache.v1.token_database import ChunkedTokenDatabase
+import torch
+from engines.lmcache.remote import check_hash_seed
+config = LMCacheEngineConfig.from_defaults(chunk_size=256, pre_caching_hash_algorithm={algorithm!r})
+chunks = ChunkedTokenDatabase(config, None).process_tokens(torch.arange(512), make_key=False)
+names = [name for _, _, name in chunks]
+try:
+    check_hash_seed({algorithm!r})
+    print("@@", "taken", names)
+except Exception as error:
+    print("@@", "refused", names)
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
+    environment |= {"PYTHONPATH": str(ROOT), "LMCACHE_TRACK_USAGE": "false"}
+    environment |= {} if seed is None else {"PYTHONHASHSEED": seed}
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+        said += [line for line in done.stdout.splitlines() if line.startswith("@@")]
+    assert len(said) == 2
+    assert ("refused" in said[0]) == ("refused" in said[1]) == refused
+    assert (said[0] != said[1]) == refused
+
+
+def test_chunks_of_other_weights_are_not_found(pool_settings: dict[str, object], tmp_path: Path) -> None:
+    """LMCache knows the model's name alone, which other weights may have, too."""
+    program = f"""
+import asyncio, torch
+from types import SimpleNamespace
+from lmcache.utils import CacheEngineKey
+from engines.lmcache import remote
+
+def connector(model):
+    one = object.__new__(remote.WeirRemoteConnector)
+    metadata = SimpleNamespace(model_name=model, kv_shape=(2, 2, 256, 1, 8))
+    one._form, one._weights, one._name = remote._form(metadata), remote.begin_naming(metadata), None
+    one._pool = SimpleNamespace(seal=remote_seal)
+    try:
+        one._weights.result(60)
+    except Exception as error:
+        print("@@", error)
+    assert one._is_named()
+    return one
+
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+remote_seal = Seal(0, PUBLIC_SECRET)
+for model in {[str(tmp_path / name) for name in ("one", "same", "other", "nothing", "nothing")]!r}:
+    key = CacheEngineKey("the same name", 1, 0, 7, torch.float32)
+    print("@@", connector(model)._block(key).key.hex())
+"""
+    for name, content in (("one", b"1"), ("same", b"1"), ("other", b"2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(content)
+    said = run(tmp_path, pool_settings, program)
+    keys = [line for line in said.splitlines() if line.startswith("@@") and " is neither " not in line]
+    assert len(keys) == 5, said
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 4

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -167,9 +168,7 @@ def fields(config: VllmConfig) -> Iterator[tuple[Any, str]]:
     """Every field of a configuration and of those that it consists of."""
     for name, one in vars(config).items():
         yield config, name
-        if type(one).__module__.startswith("vllm.config") and isinstance(
-            getattr(one, "__dict__", None), dict
-        ):
+        if type(one).__module__.startswith("vllm.config") and is_dataclass(one):
             yield from ((one, within) for within in vars(one))
 
 

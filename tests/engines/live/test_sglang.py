@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ import torch
 from sglang.srt.mem_cache.hicache_storage import HiCacheStorage, HiCacheStorageConfig
 from sglang.srt.mem_cache.storage.backend_factory import StorageBackendFactory
 
-from hostlib.errors import ConfigError
+from hostlib.protocol.errors import ConfigError, KeySpaceError
 from tests.engines.live.conftest import Home
 
 PAGE = (2, 4, 16, 8)
@@ -87,3 +89,120 @@ def test_shards_and_models_are_kept_apart(pool_settings: dict[str, object]) -> N
 def test_settings_that_can_not_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="needs an object 'pool'"):
         backend(None)
+
+
+LAYOUTS = ("layer_first", "page_first", "page_first_direct", "page_head")
+
+
+class HostPool:
+    """What SGLang's pools of host memory say of themselves; importing those needs a GPU's packages."""
+
+    def __init__(self, **changes: object) -> None:
+        said = {
+            "layout": "layer_first",
+            "dtype": torch.float32,
+            "page_size": 16,
+            "layer_num": 4,
+            "head_num": 4,
+        }
+        for name, value in {**said, "head_dim": 32, "size_per_token": 4096, **changes}.items():
+            setattr(self, name, value)
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """The options of SGLang's server in this process; a test changes them."""
+    from engines.sglang import names
+
+    given: dict[str, object] = {}
+    for name, content in (("one", b"1"), ("same", b"1"), ("other", b"2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(content)
+    given |= {
+        "model_path": str(tmp_path / "one"),
+        "load_format": "auto",
+        "port": 30000,
+        "context_length": 4096,
+    }
+    monkeypatch.setattr(names, "_options", lambda: given)
+    monkeypatch.setattr(names, "process_start_s", time.time)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    time.sleep(0.05)  # the clock of file systems ticks every few milliseconds
+    return given
+
+
+def name(**changes: object) -> str:
+    from engines.sglang.names import begin_naming
+
+    return begin_naming(HostPool(**changes)).result(60)
+
+
+def test_pages_of_another_order_have_another_name(options: dict[str, object]) -> None:
+    """SGLang tells a backend of these four only whether it is page_first."""
+    assert len({name(layout=layout) for layout in LAYOUTS}) == 4
+    assert name() == name()
+    for changes in ({"dtype": torch.bfloat16}, {"page_size": 32}, {"head_num": 2}, {"layer_num": 2}):
+        assert name(**changes) != name()
+
+
+def test_servers_share_by_the_content_of_their_models(options: dict[str, object], tmp_path: Path) -> None:
+    right = name()
+    options |= {"model_path": str(tmp_path / "same"), "port": 30001, "mem_fraction_static": 0.5}
+    assert name() == right
+    options["context_length"] = 8192
+    assert name() != right
+    options |= {"context_length": 4096, "model_path": str(tmp_path / "other")}
+    assert name() != right
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"load_format": "dummy"}, "weights are random"),
+        ({"enable_lora": True}, "names adapters otherwise"),
+        ({"model_path": "nobody/has-this-model"}, "neither a folder nor"),
+        ({"hook": object()}, "is a object, which has no name"),
+    ],
+)
+def test_what_is_not_certain_has_no_name(
+    options: dict[str, object], change: dict[str, object], why: str
+) -> None:
+    options |= change
+    with pytest.raises(KeySpaceError, match=why):
+        name()
+
+
+def test_a_server_finds_what_its_like_has_stored_and_nobody_else(
+    options: dict[str, object], pool_settings: dict[str, object]
+) -> None:
+    page, key = torch.randn(PAGE), f"{1:064x}"
+
+    def found(*, stores: bool = False, registers: bool = True, clears: bool = False, **pool: object) -> bool:
+        storage = backend(pool_settings)
+        try:
+            if registers:
+                storage.register_mem_pool_host(HostPool(**pool))
+                storage._naming.exception(60)
+            if clears:
+                storage.clear()
+            there: bool = storage.exists(key)
+            assert (storage.get(key, torch.zeros(PAGE)) is not None) == there
+            assert not stores or storage.set(key, page)
+            return there
+        finally:
+            storage.close()
+
+    assert not found(stores=True)
+    assert found()
+    for layout in LAYOUTS[1:]:
+        assert not found(layout=layout)
+    assert not found(registers=False, stores=True)
+    assert not found(registers=False)
+    assert not found(clears=True)
+
+
+def test_sglang_says_the_options_of_its_server_or_pages_have_no_name() -> None:
+    from engines.sglang.names import begin_naming
+
+    with pytest.raises(KeySpaceError, match="does not say"):
+        begin_naming(HostPool()).result(60)

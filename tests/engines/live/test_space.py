@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,61 +10,71 @@ import pytest
 pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
-from vllm.v1.kv_cache_interface import FullAttentionSpec, SlidingWindowSpec
+from vllm.v1.kv_cache_interface import (
+    ChunkedLocalAttentionSpec,
+    FullAttentionSpec,
+    MambaSpec,
+    MLAAttentionSpec,
+    SlidingWindowSpec,
+)
 
 from engines.vllm.space import Settings, make_layout
 from hostlib.engine import KvSpace
-from hostlib.errors import KeySpaceError
-from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.errors import KeySpaceError
 
 SETTINGS = Settings.from_extra({"address": "10.0.0.1", "homes": ["10.0.0.3"]})
 SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}
+FULL = FullAttentionSpec(dtype=torch.float32, **SHAPE)
 
 
-def weights(folder: Path, content: bytes) -> str:
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(content)
-    return str(folder)
-
-
-def space(model: str, spec: Any = None, cache_dtype: str = "auto", **changes: Any) -> KvSpace:
-    parallel = SimpleNamespace(world_size=1, tensor_parallel_size=1, decode_context_parallel_size=1, nnodes=1)
-    described = {"model": model, "revision": None, "hf_overrides": {}, "quantization": None, **changes}
+def space(model: str, *specs: Any, cache_dtype: str = "auto", ranks: int = 1) -> KvSpace:
+    parallel = SimpleNamespace(
+        world_size=ranks, tensor_parallel_size=ranks, decode_context_parallel_size=1, nnodes=1
+    )
     config: Any = SimpleNamespace(
         parallel_config=parallel,
         kv_transfer_config=None,
-        model_config=SimpleNamespace(**described),
+        model_config=SimpleNamespace(model=model),
         cache_config=SimpleNamespace(cache_dtype=cache_dtype),
     )
-    spec = spec or FullAttentionSpec(dtype=torch.float32, **SHAPE)
-    group = SimpleNamespace(layer_names=["0", "1"], kv_cache_spec=spec)
-    cache: Any = SimpleNamespace(kv_cache_groups=[group], num_blocks=8)
+    groups = [SimpleNamespace(layer_names=["0", "1"], kv_cache_spec=spec) for spec in specs]
+    cache: Any = SimpleNamespace(kv_cache_groups=groups, num_blocks=8)
     return make_layout(config, cache, SETTINGS).space
 
 
-def chain(space: KvSpace) -> list[bytes]:
-    return list(space.block_keys(Seal(0, PUBLIC_SECRET), range(64)))
+def test_kv_in_another_form_is_told_apart_before_anything_is_shared() -> None:
+    """What else decides about the KV is in the keys (`engines.vllm.resolved`)."""
+    assert space("model", FULL, cache_dtype="fp8_e5m2").descriptor != space("model", FULL).descriptor
+    assert space("model", FULL).descriptor == space("elsewhere/model", FULL).descriptor
 
 
-def test_a_model_of_sliding_windows_alone_is_refused(tmp_path: Path) -> None:
-    """vLLM has one group of its layers, whose blocks before the window it gives to others."""
-    model = weights(tmp_path / "model", b"weights")
-    with pytest.raises(KeySpaceError, match="SlidingWindowSpec"):
-        space(model, SlidingWindowSpec(dtype=torch.float32, sliding_window=64, **SHAPE))
-    assert space(model) == space(model)
+def test_latent_kv_is_stored_once_for_all_ranks_and_other_kv_once_a_rank() -> None:
+    latent = MLAAttentionSpec(dtype=torch.float32, block_size=32, num_kv_heads=1, head_size=576)
+    assert space("model", latent, ranks=4).shard_count == 1
+    assert space("model", FULL, ranks=4).shard_count == 4
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("specs", "why"),
     [
-        {"hf_overrides": {"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}},
-        {"hf_overrides": weights},
-        {"quantization": "fp8"},
-        {"cache_dtype": "fp8_e5m2"},
+        (
+            [SlidingWindowSpec(dtype=torch.float32, sliding_window=64, **SHAPE)],
+            "consists of SlidingWindowSpec",
+        ),
+        (
+            [FULL, SlidingWindowSpec(dtype=torch.float32, sliding_window=64, **SHAPE)],
+            "FullAttentionSpec, Sliding",
+        ),
+        (
+            [FULL, MambaSpec(block_size=32, shapes=((4, 4),), dtypes=(torch.float32,))],
+            "FullAttentionSpec, MambaSpec",
+        ),
+        ([ChunkedLocalAttentionSpec(dtype=torch.float32, attention_chunk_size=64, **SHAPE)], "ChunkedLocal"),
+        ([FullAttentionSpec(dtype=torch.float32, non_causal=True, **SHAPE)], "sees tokens that come later"),
+        ([], "consists of none"),
     ],
 )
-def test_what_changes_the_kv_of_the_same_weights_is_told_apart(
-    tmp_path: Path, changes: dict[str, Any]
-) -> None:
-    model = weights(tmp_path / "model", b"weights")
-    assert chain(space(model, **changes)) != chain(space(model))
+def test_models_whose_kv_is_not_that_of_each_token_are_refused(specs: list[Any], why: str) -> None:
+    """As Qwen3-Next and Nemotron-H, which have a state beside the KV (MambaSpec)."""
+    with pytest.raises(KeySpaceError, match=why):
+        space("model", *specs)

@@ -7,10 +7,12 @@ import pytest
 pytest.importorskip("transformers", reason="make test-engines")
 
 import torch
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from engines.transformers import cache
-from hostlib.engine import PoolConfig, open_pool
+from hostlib.engine import KvSpace, PoolConfig, open_pool
+from hostlib.protocol.errors import KeySpaceError
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
 
 BLOCK_TOKENS = 16
 
@@ -26,7 +28,7 @@ def test_a_cache_from_the_pool_gives_the_same_logits(
     )  # fmt: skip
     model = LlamaForCausalLM(config).eval().to(dtype)
     tokens = torch.randint(0, 128, (1, 5 * BLOCK_TOKENS + 7))
-    space = cache.kv_space(model, "tiny", "random:1", BLOCK_TOKENS)
+    space = cache.kv_space(model, "tiny", BLOCK_TOKENS)
     pool = open_pool(PoolConfig.from_mapping(pool_settings), space)
     try:
         with torch.no_grad():
@@ -42,3 +44,34 @@ def test_a_cache_from_the_pool_gives_the_same_logits(
         assert cache.load(pool, tokens[0].flip(0).tolist(), model).get_seq_length() == 0
     finally:
         pool.close()
+
+
+SMALL = {
+    "vocab_size": 128, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2,
+}  # fmt: skip
+
+
+def keys(space: KvSpace) -> list[bytes]:
+    return list(space.block_keys(Seal(0, PUBLIC_SECRET), range(64)))
+
+
+def test_other_weights_and_other_settings_share_nothing() -> None:
+    def made(seed: int = 1, **changes: object) -> LlamaForCausalLM:
+        torch.manual_seed(seed)
+        return LlamaForCausalLM(LlamaConfig(**SMALL, **changes)).eval()
+
+    plain = keys(cache.kv_space(made(), "tiny"))
+    assert keys(cache.kv_space(made(), "tiny")) == plain
+    edited = made()
+    with torch.no_grad():
+        edited.model.layers[1].mlp.down_proj.weight[3, 5] += 1
+    others = [edited, made(seed=2), made(rms_norm_eps=1e-3), made(rope_theta=5000.0)]
+    named = [keys(cache.kv_space(one, "tiny")) for one in others]
+    assert len({key for chain in (plain, *named) for key in chain}) == 5 * len(plain)
+
+
+def test_a_model_that_forgets_tokens_is_refused() -> None:
+    model = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16))
+    with pytest.raises(KeySpaceError, match="not those with DynamicSlidingWindowLayer"):
+        cache.kv_space(model, "tiny")

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,13 +22,13 @@ pytest.importorskip("vllm", reason="make test-engines")
 
 from engines.identity import model_identity
 from experiments.engines import model
-from hostlib.block import Place
-from hostlib.client import Client
-from hostlib.endpoint import UdpEndpoint
+from hostlib.client.client import Client
 from hostlib.engine import KvSpace, PoolConfig, open_pool
-from hostlib.members import Members
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.transfer import BlockRef
+from hostlib.protocol.block import Place
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.transfer import BlockRef
+from hostlib.transport.endpoint import UdpEndpoint
 from tests.engines.live.conftest import Home
 from tests.hostlib.loopback import own_address
 
@@ -84,6 +85,12 @@ class Vllm:
     def serve(self, *prompts: list[int], output_tokens: int = 4) -> dict[str, Any]:
         requests = [{"tokens": tokens, "output_tokens": output_tokens} for tokens in prompts]
         return self.say("run " + json.dumps({"requests": requests}), "served")
+
+    def settings(self) -> str:
+        """The digest of its configuration, as it says at the start."""
+        said = self.heard + self.log.read_text(errors="replace")
+        (digest,) = set(re.findall("settings ([0-9a-f]{32}): KV is shared with the engines", said))
+        return str(digest)
 
     def forget(self) -> None:
         self.say("forget", "forgot")
@@ -149,7 +156,7 @@ def assert_same(said: dict[str, Any], expected: dict[str, Any]) -> None:
         assert max(differences) < TOLERANCE
 
 
-def lose_of_rank(home: Home, model: Path, tokens: list[int], rank: int, block: int) -> None:
+def lose_of_rank(home: Home, engine: Vllm, model: Path, tokens: list[int], rank: int, block: int) -> None:
     """Have the storage node lose a block's first object for one rank, and for all ranks what is behind."""
     seal = Seal(0, PUBLIC_SECRET)
     identity = model_identity(str(model))
@@ -172,7 +179,7 @@ def lose_of_rank(home: Home, model: Path, tokens: list[int], rank: int, block: i
     shared["object_bytes"] = tuple(shared["object_bytes"])
     lost = []
     for one in range(shared["tensor_parallel"]):
-        space = KvSpace(**shared, model=identity)
+        space = KvSpace(**shared, model=identity, settings=engine.settings())
         for number, key in enumerate(space.block_keys(seal, tokens)):
             if number > block or (number, one) == (block, rank):
                 objects = range(1 if number == block else len(space.object_bytes))
@@ -209,7 +216,7 @@ def test_it_says_the_same_whatever_happens(engines: Engines, tiny: Path, home: H
     assert_same(background.serve(torn), right)
     for engine in (background, layerwise):
         engine.forget()
-        lose_of_rank(home, tiny, torn, rank=0, block=2)
+        lose_of_rank(home, engine, tiny, torn, rank=0, block=2)
         said = engine.serve(torn)
         assert_same(said, right)
         assert said["pool"]["failed"].get("BlockNotFoundError", 0) > 0
@@ -275,7 +282,7 @@ def test_an_engine_of_several_processes_says_the_same(
     assert_same(layerwise.serve(torn), right)
     for engine in (layerwise, background):
         engine.forget()
-        lose_of_rank(home, tiny, torn, rank=1, block=2)
+        lose_of_rank(home, engine, tiny, torn, rank=1, block=2)
         assert_same(engine.serve(torn), right)
         assert engine.heard.count("Recovered from KV load failure") == 1
         engine.forget()

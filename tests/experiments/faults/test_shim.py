@@ -26,7 +26,7 @@ for one, other in ("a0", "a1"), ("b0", "b1"):
     for name in (one, other):
         subprocess.run(["ip", "link", "set", name, "up"], check=True)
 ends = []
-for name in ("a0", "b1"):
+for name in sys.argv[3:]:
     end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     end.bind((name, 3))
     ends.append(end)
@@ -50,9 +50,11 @@ print(json.dumps({"came": came, "said": said, "code": shim.wait(10)}))
 """
 
 
-def carried(**shares: float) -> tuple[list[bytes], dict[str, int]]:
-    """What came at the other end of frames numbered from 0 on, and what the shim counted."""
-    command = ["unshare", "--net", sys.executable, "-c", SCRIPT, json.dumps(shares), str(FRAMES)]
+def carried(to_host: bool = False, **shares: float | str) -> tuple[list[bytes], dict[str, int]]:
+    """What came at the other end of frames numbered from 0 on, from the host or to it, and what the shim
+    counted."""
+    ends = ("b1", "a0") if to_host else ("a0", "b1")
+    command = ["unshare", "--net", sys.executable, "-c", SCRIPT, json.dumps(shares), str(FRAMES), *ends]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
@@ -85,3 +87,22 @@ def test_a_flipped_bit_is_one_bit_behind_the_ethernet_header() -> None:
         sent = bytes(12) + b"\x88\xb5" + number.to_bytes(2, "big") + bytes(100)
         assert frame[:14] == sent[:14]
         assert sum((one ^ other).bit_count() for one, other in zip(frame, sent, strict=True)) == 1
+
+
+@pytest.mark.parametrize("to_host", [False, True])
+def test_one_way_of_a_link_fails_and_the_other_does_not(to_host: bool) -> None:
+    for kind in ("deaf", "mute"):
+        came, counts = carried(to_host, **{kind: 1.0})
+        gone = FRAMES if to_host == (kind == "deaf") else 0
+        assert (len(came), counts.get("lost", 0)) == (FRAMES - gone, gone)
+
+
+def test_long_frames_are_lost_and_short_ones_pass() -> None:
+    assert len(carried(longest=115)[0]) == 0
+    assert len(carried(longest=116)[0]) == FRAMES
+
+
+def test_a_share_is_lost_and_only_where_it_was_said() -> None:
+    assert FRAMES * 0.5 < len(carried(lose=0.3)[0]) < FRAMES * 0.9
+    assert len(carried(lose=0.3, only="another")[0]) == FRAMES
+    assert len(carried(lose=1.0, only="a1")[0]) == 0

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from experiments.options import OptionError
+from commands.options import OptionError
+from controller.config import DEFAULT_LIMITS, Limits
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import Fault, Plan
 from experiments.simulate_faults.run import run
 from experiments.simulate_faults.shrink import minimal, shrink
 from experiments.simulate_faults.switch import PROGRAM
-from hostlib.client import Client
-from hostlib.seal import Seal
-from hostlib.simulated_disk import SimulatedDisk
+from experiments.simulate_faults.virtual_time import JumpingSelector
+from hostlib.client.client import Client
+from hostlib.protocol.seal import Seal
+from hostlib.storage.simulated_disk import SimulatedDisk
 from topologies.engines import Artifacts, make_engine
+from v1model.p4runtime.pipeline import Pipeline
 
 OPERATIONS = 300
 
@@ -57,6 +63,51 @@ def test_a_seed_repeats_itself_exactly_with_either_core_of_the_hosts(
         outcomes.append(run(plans.make(5, OPERATIONS // 2), artifacts))
     assert outcomes[0].trace == outcomes[1].trace
     assert outcomes[0].counts == outcomes[1].counts
+
+
+class Machine:
+    """How fast it is: calls of what it makes slow take so much longer."""
+
+    def __init__(self) -> None:
+        self.calls, self.pause_s = 0, 0.0
+
+    def slow_down(self, work: Callable[..., object]) -> Callable[..., object]:
+        def slow(*arguments: object) -> object:
+            self.calls += 1
+            time.sleep(self.pause_s)
+            return work(*arguments)
+
+        return slow
+
+
+def test_a_machine_that_is_ten_times_slower_plays_a_seed_alike(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meters, too, go by virtual time: here they let through less than is asked for."""
+    monkeypatch.setitem(DEFAULT_LIMITS, "node", Limits(400, 20, 20))
+    faults = Fault(1.3, "restart_switch", (0,), 0.3), Fault(1.9, "restart_controller", (0,), 0.3)
+    plan = replace(plans.make(9, OPERATIONS // 2), faults=faults)
+    machine, controlled = Machine(), Machine()
+    monkeypatch.setattr(JumpingSelector, "select", machine.slow_down(JumpingSelector.select))
+    monkeypatch.setattr(Pipeline, "write", controlled.slow_down(Pipeline.write))
+    quick = run(plan, artifacts)
+    machine.pause_s = 5 * quick.cpu_s / machine.calls
+    controlled.pause_s = 5 * quick.cpu_s / controlled.calls
+    slow = run(plan, artifacts)
+    assert (slow.trace, slow.counts, slow.violations) == (quick.trace, quick.counts, ())
+
+
+def test_what_the_machines_clock_says_changes_nothing(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plans.make(11, OPERATIONS // 3)
+    before = run(plan, artifacts)
+    rng = random.Random(1)
+    for clock in ("time", "monotonic", "perf_counter", "thread_time", "time_ns", "monotonic_ns"):
+        monkeypatch.setattr(time, clock, lambda: rng.randrange(1 << 40))
+    again = run(plan, artifacts)
+    monkeypatch.undo()
+    assert (again.trace, again.counts, again.violations) == (before.trace, before.counts, ())
 
 
 @pytest.mark.parametrize("victim", [1.0, 3.0])

@@ -100,6 +100,26 @@ def test_meters_have_two_rates(make: Make) -> None:
         switch.set_meter("MyIngress.m", 0, MeterConfig(cir=2, cburst=1, pir=1, pburst=1))
 
 
+def test_meters_go_by_the_clock_that_is_set(make: Make) -> None:
+    switch = make(
+        ingress_declarations="meter<bit<8>>(2, MeterType.packets) m;",
+        ingress="bit<2> colour = 3; m.execute_meter(hdr.h.a, colour); hdr.h.b = (bit<8>) colour;",
+    )
+
+    def colours(count: int, at_us: int) -> list[int]:
+        switch.set_clock(at_us)
+        return [switch.inject(1, frame())[0].data[1] for _ in range(count)]
+
+    switch.set_clock(0)
+    switch.set_meter("MyIngress.m", 0, MeterConfig(cir=1, cburst=1, pir=1, pburst=1))
+    assert colours(2, 0) == [0, 2]
+    assert colours(2, 999_999) == [2, 2]
+    assert colours(2, 1_000_000) == [0, 2]
+    assert colours(2, 10**12) == [0, 2]
+    switch.set_clock(None)
+    assert switch.inject(1, frame())[0].data[1] == 2  # the machine's clock is not that far
+
+
 def crc16(data: bytes) -> int:
     crc = 0
     for byte in data:

@@ -1,0 +1,41 @@
+"""Storage nodes that say again and again that they missed something: each time counts for longer.
+
+Every change of the list of storage nodes is work for all hosts. One that is up and says that it has not
+caught up is joining at once; the more often that happens, the longer it waits until it is up again. Pure:
+time is a parameter.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FREE_FALLS: Final = 2
+"""So often within CALM_S a storage node may be joining again without a wait."""
+WAIT_S: Final = 1.0
+"""After one time more; twice as long each further time."""
+MOST_WAIT_S: Final = 60.0
+CALM_S: Final = 60.0
+"""After so long without it all of it is forgotten."""
+
+
+class Flaps:
+    """By address of the storage node."""
+
+    def __init__(self) -> None:
+        self._falls: dict[str, tuple[int, float]] = {}
+        """How often, and when last."""
+
+    def fell(self, address: str, now_s: float) -> None:
+        """It was up, and says that it missed something."""
+        count, at_s = self._falls.get(address, (0, now_s))
+        self._falls[address] = (count + 1 if now_s - at_s < CALM_S + self._wait_s(count) else 1), now_s
+
+    def may_rise(self, address: str, now_s: float) -> bool:
+        """Whether it is up again if it says that it has caught up."""
+        count, at_s = self._falls.get(address, (0, now_s))
+        return now_s - at_s >= self._wait_s(count)
+
+    def _wait_s(self, count: int) -> float:
+        return (
+            0.0 if count <= FREE_FALLS else min(MOST_WAIT_S, WAIT_S * 2.0 ** min(16, count - FREE_FALLS - 1))
+        )

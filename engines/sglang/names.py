@@ -1,0 +1,105 @@
+"""What names the pages of an SGLang server: its weights, its options, and its pool of host memory."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Future
+from fnmatch import fnmatch
+from importlib import metadata
+from typing import Any, Final
+
+import torch
+
+from engines.identity import in_background, loaded_identity, process_start_s
+from hostlib.protocol.errors import KeySpaceError
+
+HARMLESS_OPTIONS: Final = (
+    "*_port", "*_port_range", "*_timeout", "admin_api_key", "api_key", "base_gpu_id", "chat_template",
+    "chunked_prefill_size", "crash_dump_folder", "cuda_graph_*", "dist_init_addr", "dist_timeout",
+    "download_dir", "enable_metrics*", "file_storage_path", "gpu_id_step", "hicache_*", "host", "log_*",
+    "max_prefill_tokens", "max_queued_requests", "max_running_requests", "max_total_tokens",
+    "mem_fraction_static", "model_path", "nnodes", "node_rank", "port", "random_seed", "reasoning_parser",
+    "revision", "sampling_defaults", "schedule_*", "served_model_name", "show_time_cost",
+    "skip_server_warmup",
+    "tokenizer_*", "tool_call_parser", "watchdog_timeout", "weight_version",
+)  # fmt: skip
+"""Options of a server that change neither the KV of given tokens nor the order of its bytes, as patterns."""
+POOL_PROPERTIES: Final = (
+    "layout", "dtype", "page_size", "layer_num", "head_num", "head_dim", "v_head_dim", "kv_lora_rank",
+    "qk_rope_head_dim", "kv_cache_dim", "start_layer", "end_layer", "size_per_token",
+)  # fmt: skip
+"""What a pool of host memory says of the order of a page's bytes. It must say the first three."""
+
+
+def begin_naming(pool: Any) -> Future[str]:
+    """Return a future of the name under which pages of a server with this pool of host memory are alike.
+
+    It raises KeySpaceError, with the reason, if it is not certain what the pages hold.
+    """
+    return in_background(lambda: _name(pool))
+
+
+def _name(pool: Any) -> str:
+    options = _options()
+    if options.get("load_format") == "dummy":
+        raise KeySpaceError("the weights are random (load_format dummy)")
+    if options.get("enable_lora"):
+        raise KeySpaceError("SGLang names adapters otherwise than by their content (enable_lora)")
+    weights = [
+        loaded_identity(path, process_start_s(), options.get(revision), options.get("download_dir"))
+        for path, revision in (
+            (options["model_path"], "revision"),
+            (options.get("speculative_draft_model_path"), "speculative_draft_model_revision"),
+        )
+        if path
+    ]
+    counted = {name: value for name, value in options.items() if not _is_harmless(name)}
+    counted.pop("speculative_draft_model_path", None)
+    said = ["sglang", metadata.version("sglang"), torch.__version__, weights, _plain(counted), describe(pool)]
+    return json.dumps(said, sort_keys=True)
+
+
+def describe(pool: Any) -> dict[str, str]:
+    """Return how a pool of host memory orders a page's bytes. Raises KeySpaceError if it does not say."""
+    found = {name: str(getattr(pool, name)) for name in POOL_PROPERTIES if hasattr(pool, name)}
+    missing = [name for name in POOL_PROPERTIES[:3] if name not in found]
+    if missing:
+        raise KeySpaceError(f"SGLang's {type(pool).__name__} does not say its {missing[0]}")
+    return {"class": type(pool).__name__, **found}
+
+
+def _is_harmless(name: str) -> bool:
+    return any(fnmatch(name, pattern) for pattern in HARMLESS_OPTIONS)
+
+
+def _options() -> dict[str, Any]:
+    """The server's options by name."""
+    try:
+        from sglang.srt.runtime_context import get_server_args
+
+        given = get_server_args()
+        names = getattr(given, "__struct_fields__", None) or list(vars(given))
+        options = {name: getattr(given, name) for name in names}
+    except Exception as error:  # of any kind: which one differs between versions of SGLang
+        raise KeySpaceError(f"SGLang does not say the options of its server: {error}") from None
+    if not isinstance(options.get("model_path"), str):
+        raise KeySpaceError("SGLang does not say where its model is (model_path)")
+    return options
+
+
+def _plain(value: Any) -> Any:
+    """Options as JSON. Raises KeySpaceError for what other processes would not name alike."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(json.dumps(_plain(one), sort_keys=True) for one in value)
+    if hasattr(value, "value"):  # an Enum
+        return _plain(value.value)
+    fields = getattr(value, "__struct_fields__", None) or getattr(value, "__dataclass_fields__", None)
+    if fields:
+        return {name: _plain(getattr(value, name)) for name in fields}
+    raise KeySpaceError(f"an option of SGLang is a {type(value).__name__}, which has no name")

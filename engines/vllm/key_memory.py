@@ -1,0 +1,48 @@
+"""A bounded memory of block keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+
+class KeyMemory:
+    """A set of keys that forgets those that were added first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._keys: dict[bytes, None] = {}
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        """Remember these keys, and forget the oldest ones above the limit."""
+        for key in keys:
+            self._keys.pop(key, None)
+            self._keys[key] = None
+        while len(self._keys) > self._limit:
+            del self._keys[next(iter(self._keys))]
+
+    def discard(self, keys: Iterable[bytes]) -> None:
+        """Forget these keys."""
+        for key in keys:
+            self._keys.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._keys.clear()
+
+    def missing(self, keys: Sequence[bytes], first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Bounds of the runs of keys from number `first` to before `end` that are not remembered."""
+        number = first
+        while number < end:
+            if keys[number] in self._keys:
+                number += 1
+                continue
+            start = number
+            while number < end and keys[number] not in self._keys:
+                number += 1
+            yield start, number

@@ -1,0 +1,72 @@
+"""Notices the calls by which the weights of a running engine may change.
+
+vLLM tells a connector nothing of them. All of them pass the engine's core: methods of its workers by name or
+as functions (`collective_rpc`, with `reload_weights`, `update_weights`, `apply_model` and whatever a worker
+extension adds), and adapters that are loaded in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol
+from weakref import WeakSet
+
+HARMLESS = frozenset({
+    "add_lora", "annotate_profile", "check_health", "compute_weight_checksums",
+    "determine_available_memory", "execute_dummy_batch", "execute_model",
+    "get_cache_block_size_bytes", "get_compilation_match_table", "get_encoder_timing_stats",
+    "get_kv_cache_spec", "get_model_inspection", "get_supported_tasks",
+    "init_weight_transfer_engine", "list_loras", "pin_lora", "profile",
+    "release_late_interaction_query_cache", "remove_lora", "reset_encoder_cache", "reset_mm_cache",
+    "sample_tokens", "save_sharded_state", "save_tensorized_model",
+    "shutdown_weight_transfer_engine", "supports_draft_weight_updates", "synchronize_device",
+    "take_draft_token_ids", "update_max_model_len",
+})  # fmt: skip
+"""Methods of workers that leave the weights as they are. Any other may change them."""
+
+
+class Listener(Protocol):
+    """Who is told."""
+
+    def weights_changed(self, reason: str) -> None:
+        """Weights are about to change, or may be."""
+
+    def adapter_changed(self, name: str) -> None:
+        """An adapter's weights are about to change under the same name."""
+
+
+_listeners: WeakSet[Any] = WeakSet()
+
+
+def listen(listener: Listener, core: type[Any]) -> None:
+    """Tell `listener`, as long as it lives, before this process's engine core calls such a method."""
+    _listeners.add(listener)
+    if not hasattr(core.collective_rpc, "tells_weir"):
+        core.collective_rpc = _telling(core.collective_rpc, _on_call)
+        core.add_lora = _telling(core.add_lora, _on_adapter)
+
+
+def _telling(plain: Callable[..., Any], tell: Callable[[Any], None]) -> Callable[..., Any]:
+    """The method of the engine's core, which tells of its first argument before."""
+
+    @wraps(plain)
+    def telling(self: Any, *arguments: Any, **named: Any) -> Any:
+        tell(arguments[0] if arguments else next(iter(named.values()), None))
+        return plain(self, *arguments, **named)
+
+    telling.tells_weir = True  # type: ignore[attr-defined]
+    return telling
+
+
+def _on_call(method: str | Callable[..., Any]) -> None:
+    if method not in HARMLESS:
+        name = method if isinstance(method, str) else getattr(method, "__qualname__", "a function")
+        for listener in list(_listeners):
+            listener.weights_changed(name)
+
+
+def _on_adapter(adapter: Any) -> None:
+    if getattr(adapter, "load_inplace", False):
+        for listener in list(_listeners):
+            listener.adapter_changed(adapter.lora_name)

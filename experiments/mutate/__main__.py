@@ -1,0 +1,167 @@
+"""make mutate: small changes of the modules that keep the promises; what share of them do their tests notice?
+
+Which changes are tried follows from the seed. Each is made in a copy of this checkout, and the module's tests
+(experiments/mutate/promises.py) are run there until one fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from commands.command import Screen, run_command
+from commands.options import Option, list_of, number, one_of, parse_into, whole
+from emulator.result import ROOT, revision
+from experiments.mutate.operators import Mutation, mutations
+from experiments.mutate.promises import TESTS
+
+GOAL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """In the order of `_OPTIONS`."""
+
+    mutations: int
+    seed: int
+    modules: tuple[str, ...]
+    minutes: float
+    timeout_s: float
+    results: Path
+
+
+_OPTIONS = (
+    Option("MUTATIONS", whole(1, 100_000), 40, "how many are tried at most"),
+    Option("SEED", whole(0, 2**31), 1, "which ones"),
+    Option("MODULES", list_of(one_of(tuple(TESTS))), tuple(TESTS), "files, separated by commas"),
+    Option("MINUTES", number(0.1, 10_000), 60.0, "no more are tried after that"),
+    Option("TIMEOUT", number(1, 3600), 240.0, "seconds that a module's tests may take; more is noticed, too"),
+    Option("RESULTS", Path, ROOT / "results" / "mutate", "folder for summary.json"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One mutation."""
+
+    module: str
+    line: int
+    before: str
+    after: str
+    noticed: bool
+    by: str
+    """The first test that failed, or that it took too long."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: GOAL of them were noticed; 1: fewer; 2: it could not run."""
+    program = "python -m experiments.mutate"
+    return run_command(
+        arguments,
+        lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""),
+        _run,
+        interrupted="interrupted",
+    )
+
+
+def sample(modules: Sequence[str], count: int, seed: int) -> list[tuple[str, Mutation]]:
+    """So many mutations of these modules, each as likely as any other."""
+    known = [
+        (module, one) for module in modules for one in mutations((ROOT / module).read_text(encoding="utf-8"))
+    ]
+    return random.Random(seed).sample(known, min(count, len(known)))
+
+
+def _run(screen: Screen, options: Options) -> int:
+    tried: list[Tried] = []
+    until_s = time.monotonic() + 60 * options.minutes
+    chosen = sample(options.modules, options.mutations, options.seed)
+    try:
+        with tempfile.TemporaryDirectory() as scratch, screen.progress() as progress:
+            copy = _copy(Path(scratch))
+            bar = progress.add_task("mutations", total=len(chosen))
+            for module, mutation in chosen:
+                if time.monotonic() > until_s:
+                    break
+                tried.append(attempt(copy, module, mutation, options.timeout_s))
+                progress.advance(bar)
+                if not tried[-1].noticed:
+                    screen.show(_line(tried[-1]))
+    finally:  # an interrupt, too, leaves what was tried
+        _write(options, tried)
+    noticed = sum(one.noticed for one in tried)
+    share = noticed / len(tried) if tried else 0.0
+    screen.show(f"{noticed} of {len(tried)} mutations were noticed ({share:.0%}; the goal is {GOAL:.0%})")
+    return 0 if share >= GOAL else 1
+
+
+def _copy(scratch: Path) -> Path:
+    """This checkout, with what is not committed yet, and its environment by a link."""
+    copy = scratch / "checkout"
+    skipped = shutil.ignore_patterns(".git", ".venv*", "results", "build", "*_cache", "__pycache__")
+    shutil.copytree(ROOT, copy, ignore=skipped, symlinks=True)
+    (copy / ".venv").symlink_to((ROOT / ".venv").resolve())
+    return copy
+
+
+def attempt(copy: Path, module: str, mutation: Mutation, timeout_s: float) -> Tried:
+    """Make a mutation in the copy, run the module's tests, and take it back."""
+    path = copy / module
+    source = path.read_text(encoding="utf-8")
+    changed = mutation.apply(source)
+    before, after = (text.splitlines()[mutation.line - 1].strip() for text in (source, changed))
+    path.write_text(changed, encoding="utf-8")
+    try:
+        noticed, by = _tests_fail(copy, TESTS[module], timeout_s)
+    finally:
+        path.write_text(source, encoding="utf-8")
+    return Tried(module, mutation.line, before, after, noticed, by)
+
+
+def _tests_fail(copy: Path, tests: Sequence[str], timeout_s: float) -> tuple[bool, str]:
+    """Whether they do, and which one; where pytest itself crashes, they do."""
+    command = [sys.executable, "-B", "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    process = subprocess.Popen(
+        command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return True, f"not done after {timeout_s:g} s"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, 9)
+            process.wait()
+    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return process.returncode != 0, failed[0] if failed else f"code {process.returncode}"
+
+
+def _line(one: Tried) -> str:
+    return f"not noticed: {one.module}:{one.line}: {one.before}  →  {one.after}".replace("[", r"\[")
+
+
+def _write(options: Options, tried: Sequence[Tried]) -> None:
+    options.results.mkdir(parents=True, exist_ok=True)
+    summary = {
+        "revision": revision(),
+        "seed": options.seed,
+        "tried": len(tried),
+        "noticed": sum(one.noticed for one in tried),
+        "mutations": [asdict(one) for one in tried],
+    }
+    (options.results / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""The modules that keep what docs/guarantees.md promises, and the tests that notice when they do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+_CLIENT: Final = ("client_values", "client_homes", "client", "client_lengths", "offer")
+_STORE: Final = ("storage_node", "catch_up", "store", "native_storage", "offer")
+
+_HOSTLIB: Final = {
+    "assembly": ("assembly", "native_puts", "store"),
+    "block": ("ssd", "store", "catch_up"),
+    "catalog": ("catalog", "catch_up"),
+    "catch_up": ("catch_up",),
+    "commit": ("ssd", "store", "offer"),
+    "content": ("content", "seal"),
+    "exchange": _CLIENT,
+    "fetch": (*_CLIENT, "native"),
+    "fetches": (*_CLIENT, "native"),
+    "health": ("health", "client_homes"),
+    "homes": ("homes", "members"),
+    "joining": ("catch_up",),
+    "lane": ("lane", "native", "client_homes"),
+    "listing": ("catch_up",),
+    "members": ("members", "homes", "catch_up", "client_homes"),
+    "node_window": ("node_window", "client", "congestion"),
+    "offer": ("offer", "native_puts"),
+    "offers": ("offer", "native_puts", "client_homes"),
+    "presence": ("client_homes", "client_values", "client"),
+    "seal": ("seal", "client_values"),
+    "ssd": ("ssd", "store", "power_cut"),
+    "storage_node": _STORE,
+    "store": _STORE,
+    "wire": ("wire", "scapy_layer", "client_values"),
+}
+_CONTROLLER: Final = {
+    "membership": ("membership", "ways", "worker"),
+    "ways": ("ways",),
+    "expected": ("pool",),
+    "quota": ("quota",),
+}
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def _file(folder: str, name: str) -> str:
+    """Return the path, from the root, of the one file of that name below a folder."""
+    (found,) = (ROOT / folder).rglob(f"{name}.py")
+    return str(found.relative_to(ROOT))
+
+
+TESTS: Final = {
+    _file(room, module): tuple(_file(f"tests/{room}", f"test_{test}") for test in tests)
+    for room, modules in (("hostlib", _HOSTLIB), ("controller", _CONTROLLER))
+    for module, tests in modules.items()
+}
+"""The files of tests by the file of the module, those first that are most likely to notice."""

@@ -1,0 +1,63 @@
+"""vLLM's KV tensors, whatever their strides."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="make test-engines")
+pytest.importorskip("vllm", reason="make test-engines")
+
+import torch
+
+from engines.vllm.space import Layout
+from engines.vllm.tensors import KvTensors
+from hostlib.engine import KvSpace
+from hostlib.protocol.errors import KeySpaceError
+
+BLOCKS, HEADS, TOKENS, WIDTH = 6, 2, 4, 8
+BLOCK_BYTES = HEADS * TOKENS * WIDTH * 4
+NAMES = ("layer.0", "layer.1", "layer.2")
+LAYOUT = Layout(
+    KvSpace(
+        name="m", model="w", layout="l", dtype="float32", block_tokens=TOKENS,
+        object_bytes=(2 * BLOCK_BYTES, BLOCK_BYTES),
+    ),
+    (NAMES[:2], NAMES[2:]),
+    dict.fromkeys(NAMES, BLOCK_BYTES),
+    BLOCKS,
+)  # fmt: skip
+
+SHAPES = {
+    "blocks first": lambda: torch.randn(BLOCKS, HEADS, TOKENS, WIDTH),
+    "blocks first, heads inside": lambda: torch.randn(BLOCKS, TOKENS, HEADS, WIDTH).transpose(1, 2),
+    "blocks second": lambda: torch.randn(2, BLOCKS, TOKENS, HEADS * WIDTH // 2),
+    "several of the kernel's blocks in one": lambda: torch.randn(2 * BLOCKS, HEADS, TOKENS // 2, WIDTH),
+    "every other of a larger tensor": lambda: torch.randn(2 * BLOCKS, HEADS, TOKENS, WIDTH)[::2],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_read_from_one_engine_is_written_to_another(shape: str) -> None:
+    torch.manual_seed(1)
+    mine = {name: SHAPES[shape]() for name in NAMES}
+    theirs = {name: torch.zeros_like(tensor) for name, tensor in mine.items()}
+    here, there = KvTensors(LAYOUT, mine), KvTensors(LAYOUT, theirs)
+    for block in range(BLOCKS):
+        for index, length in enumerate(LAYOUT.space.object_bytes):
+            content = here.read(block, index)
+            assert len(content) == len(there.empty(index)) == length
+            there.write(block, index, content)
+    assert all(torch.equal(mine[name], theirs[name]) for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "why"),
+    [
+        ({name: torch.zeros(5, HEADS, TOKENS, WIDTH) for name in NAMES}, "has no dimension of 6 blocks"),
+        ({name: torch.zeros(BLOCKS, HEADS, TOKENS, 9) for name in NAMES}, "288 bytes, 256 were announced"),
+        ({NAMES[0]: torch.zeros(BLOCKS, HEADS, TOKENS, WIDTH)}, "no KV tensor came for layer layer.1"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(tensors: dict[str, torch.Tensor], why: str) -> None:
+    with pytest.raises(KeySpaceError, match=why):
+        KvTensors(LAYOUT, tensors)

@@ -1,0 +1,269 @@
+"""Situations in which other connectors gave wrong output or ended the engine, with vLLM's own engine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm", reason="make test-engines")
+
+from vllm.triton_utils import HAS_TRITON
+
+from experiments.engines import model
+from tests.engines.live.conftest import Home
+from tests.engines.live.vllm_process import Engine
+from tests.hostlib.loopback import own_address
+
+pytestmark = pytest.mark.timeout(1200)
+
+TOLERANCE = 1e-4
+Start = Callable[..., Engine]
+
+
+def tokens(count: int, seed: int) -> list[int]:
+    choice = random.Random(seed)
+    return [choice.randrange(3, 200) for _ in range(count)]
+
+
+def transfer(home: Home, *, role: str = "kv_both", **more: object) -> dict[str, Any]:
+    return {
+        "kv_connector": "WeirConnector",
+        "kv_connector_module_path": "engines.vllm.connector",
+        "kv_role": role,
+        "kv_load_failure_policy": "recompute",
+        "kv_connector_extra_config": {
+            "address": own_address(), "homes": [home.address], "lookup_timeout_s": 20.0,
+            "transfer_timeout_s": 60.0, "silence_s": 5.0, **more,
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    model.make(folder, hidden=128, layers=4)
+    return folder
+
+
+@pytest.fixture
+def start(tmp_path: Path, tiny: Path) -> Iterator[Start]:
+    started: list[Engine] = []
+
+    def start_one(folder: Path = tiny, **more: Any) -> Engine:
+        engine = Engine(tmp_path, folder, **more)
+        started.append(engine)
+        return engine
+
+    yield start_one
+    for engine in started:
+        engine.close()
+
+
+def assert_same(said: list[dict[str, Any]], right: list[dict[str, Any]]) -> None:
+    for one, other in zip(said, right, strict=True):
+        assert one["tokens"] == other["tokens"]
+        differences = [abs(a - b) for a, b in zip(one["logprobs"], other["logprobs"], strict=True)]
+        assert max(differences) < TOLERANCE
+
+
+RECORD = """
+from vllm.distributed.kv_transfer import get_kv_transfer_group
+calls, worker = [], get_kv_transfer_group()
+def record(name):
+    plain = getattr(worker, name)
+    def recording(*arguments, **named):
+        calls.append(name)
+        return plain(*arguments, **named)
+    setattr(worker, name, recording)
+for name in ("handle_preemptions", "start_load_kv", "wait_for_layer_load", "wait_for_save", "get_finished",
+             "get_block_ids_with_load_errors", "build_connector_worker_meta"):
+    record(name)
+"""
+REPORTS = ["get_finished", "get_block_ids_with_load_errors", "build_connector_worker_meta"]
+
+
+def steps_of(calls: list[str]) -> list[list[str]]:
+    """The calls of each step, repeated ones once."""
+    steps: list[list[str]] = []
+    for name in calls:
+        if name == "handle_preemptions":
+            steps.append([])
+        if not steps[-1] or steps[-1][-1] != name:
+            steps[-1].append(name)
+    return steps
+
+
+@pytest.mark.parametrize(
+    "runner",
+    [
+        "0",
+        pytest.param("1", marks=pytest.mark.skipif(not HAS_TRITON, reason="vLLM's V2 runner needs Triton")),
+    ],
+)
+def test_ngram_drafts_with_layerwise_loading(start: Start, home: Home, runner: str) -> None:
+    """vLLM's V1 runner asks for finished loads before it lets the connector store; V2 after that."""
+    drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3}
+    engine = start(
+        transfer=transfer(home), speculative_config=drafts, environment={"VLLM_USE_V2_MODEL_RUNNER": runner},
+        num_gpu_blocks_override=40,
+    )  # fmt: skip
+    base = tokens(40, 1)
+    prompts = [(base * 5)[: 140 + 7 * number] for number in range(4)]
+    first = engine.generate(*prompts, tokens=60)
+    engine.settle()
+    engine.forget()
+    hits = engine.counter("external_prefix_cache_hits")
+    engine.run(RECORD)
+    again = [engine.generate(prompt, tokens=60)[0] for prompt in prompts]
+    steps = steps_of(engine.run("result = calls"))
+    save = ["wait_for_save"]
+    after = [*REPORTS, *save] if runner == "0" else [*save, *REPORTS]
+    loading = ["handle_preemptions", "start_load_kv", "wait_for_layer_load", *after]
+    computing = ["handle_preemptions", "wait_for_layer_load", *after]
+    assert loading in steps  # as tests.engines.vllm.engine_model has it
+    computing.insert(2, "start_load_kv")
+    assert computing in steps
+    assert engine.counter("external_prefix_cache_hits") > hits
+    assert [one["tokens"] for one in again] == [one["tokens"] for one in first]
+    assert engine.counter("weir_loaded_objects") > 0
+    assert engine.counter("weir_stored_bytes") > 0
+    plain = start()
+    assert [one["tokens"] for one in plain.generate(*prompts, tokens=60)] == [one["tokens"] for one in first]
+
+
+CHANGE = """
+def change(model):
+    import torch
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "layernorm" in name:
+                parameter.copy_(torch.rand(parameter.shape, generator=generator) + 0.3)
+llm.apply_model(change)
+"""
+
+
+def test_another_connector_that_fails_and_new_weights(start: Start, home: Home) -> None:
+    peer = {
+        "kv_connector": "FailingPeer",
+        "kv_connector_module_path": "tests.engines.live.failing_peer",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+    }
+    both = {
+        "kv_connector": "MultiConnector",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+        "kv_connector_extra_config": {"connectors": [peer, transfer(home)]},
+    }
+    engine = start(transfer=both)
+    prompt, held = tokens(230, 2), 1 + 2 * 7
+
+    # vLLM computes what the other connector could not load; that alone is stored.
+    right = engine.generate(prompt)
+    engine.settle()
+    assert len(home.store.places()) == held
+    engine.run("from tests.engines.live.failing_peer import FailingPeer; FailingPeer.claims = False")
+    engine.forget()
+    assert_same(engine.generate(prompt), right)
+    assert engine.counter("external_prefix_cache_hits") == 224 + 128  # vLLM counts what failed, too
+
+    # New weights: what they make is not stored as long as the engine holds KV of the old ones.
+    engine.run(CHANGE)
+    engine.generate(tokens(200, 5))
+    engine.settle()
+    assert len(home.store.places()) == held
+    assert engine.run("result = llm.reset_prefix_cache(reset_connector=True)") is True
+    new = engine.generate(prompt)
+    assert new[0]["logprobs"] != right[0]["logprobs"]
+    assert engine.counter("external_prefix_cache_hits") == 224 + 128  # nothing of the old ones was found
+    engine.settle()
+    assert len(home.store.places()) == 2 * held - 1
+    engine.forget()
+    assert_same(engine.generate(prompt), new)
+    assert engine.counter("external_prefix_cache_hits") == 2 * 224 + 128
+    core = "llm.llm_engine.engine_core.engine_core"
+    engine.run(f"{core}.pause_scheduler(mode='abort', clear_cache=True); {core}.resume_scheduler()")
+    assert_same(engine.generate(prompt), new)
+    assert engine.counter("external_prefix_cache_hits") == 2 * 224 + 128
+
+
+def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
+    """Prefill and decode apart: one stores and does not load, the other loads and does not store."""
+    prompt, held = tokens(200, 3), 1 + 2 * 6
+    # It completes six blocks in a step, and has room for the copy of one.
+    producer = start(transfer=transfer(home, role="kv_producer", waiting_bytes=70_000))
+    producer.generate(prompt, tokens=1)
+    producer.settle()
+    assert len(home.store.places()) == held
+    producer.forget()
+    right = producer.generate(prompt)
+    assert producer.counter("external_prefix_cache_hits") == 0
+    consumer = start(transfer=transfer(home, role="kv_consumer"))
+    assert_same(consumer.generate(prompt), right)
+    assert consumer.counter("external_prefix_cache_hits") == 192
+    consumer.generate(tokens(200, 4))
+    consumer.settle()
+    assert len(home.store.places()) == held
+
+
+def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:
+    drafts = {"method": "draft_model", "model": str(tiny), "num_speculative_tokens": 2}
+    engine = start(transfer=transfer(home), speculative_config=drafts)
+    assert engine.failure is not None
+    log = engine.failure + engine.log.read_text(errors="replace")
+    assert "speculative decoding by 'draft_model' is not possible with the pool" in log
+
+
+@pytest.fixture(scope="module")
+def latent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of DeepSeek's architecture, whose KV is one latent vector a token (MLA)."""
+    import torch
+    from transformers import DeepseekV2Config, DeepseekV2ForCausalLM
+
+    folder = tmp_path_factory.mktemp("model") / "latent"
+    torch.manual_seed(0)
+    config = DeepseekV2Config(
+        vocab_size=4096,
+        hidden_size=256,
+        intermediate_size=512,
+        moe_intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=16,
+        num_key_value_heads=16,
+        kv_lora_rank=512,
+        q_lora_rank=None,
+        qk_rope_head_dim=64,
+        qk_nope_head_dim=128,
+        v_head_dim=128,
+        n_routed_experts=4,
+        n_shared_experts=1,
+        num_experts_per_tok=2,
+        first_k_dense_replace=2,
+        max_position_embeddings=4096,
+        bos_token_id=0,
+        eos_token_id=1,
+    )
+    DeepseekV2ForCausalLM(config).eval().save_pretrained(folder)
+    return folder
+
+
+def test_latent_kv_from_the_pool_is_what_the_engine_itself_caches(
+    start: Start, home: Home, latent: Path
+) -> None:
+    prompt = tokens(200, 6)
+    engine = start(latent, transfer=transfer(home))
+    engine.generate(prompt, tokens=16)
+    engine.settle()
+    own = engine.generate(prompt, tokens=16)
+    assert own[0]["cached"] > 0
+    cached = own[0]["cached"]
+    engine.forget()
+    pooled = engine.generate(prompt, tokens=16)
+    assert engine.counter("external_prefix_cache_hits") == cached
+    assert pooled[0]["tokens"] == own[0]["tokens"]
+    assert pooled[0]["logprobs"] == own[0]["logprobs"]  # to the last bit

@@ -1,0 +1,312 @@
+"""What scheduler's and worker's side do together in an engine that makes vLLM's calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.engines.vllm.engine_model import EngineModel
+from tests.engines.vllm.pool_in_hand import SPACE, PoolInHand
+
+PROMPT = [0, 1, 2, 1, 1, 0, 2, 2, 0, 0, 1, 2, 2, 1, 0, 0, 1, 1, 1]  # four blocks of 4 tokens, and 3 tokens
+ORDERS = ("v1", "v1 with drafts", "v2")
+
+
+def check(engine: EngineModel) -> None:
+    """All that is in the pool is what belongs there."""
+    for key, content in engine.pool.objects.items():
+        assert content == engine.names[key]
+
+
+def another(engine: EngineModel, **mode: object) -> EngineModel:
+    """An engine of another process on the same pool."""
+    other = EngineModel(engine.pool, **mode)  # type: ignore[arg-type]
+    other.names = engine.names
+    return other
+
+
+def block_key(engine: EngineModel, number: int) -> bytes:
+    """The key of one of the prompt's blocks."""
+    return list(engine.keys.space.block_keys(engine.pool.seal, PROMPT))[number]
+
+
+def object_key(engine: EngineModel, number: int, index: int, rank: int = 0) -> bytes:
+    return engine.pool.space.object_key(engine.pool.seal, block_key(engine, number), index, rank)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_prompt_is_stored_once_and_comes_back(order: str, background: bool, depth: int) -> None:
+    first = EngineModel(PoolInHand(), order=order, background=background, depth=depth)
+    first.add("a", PROMPT)
+    first.run()
+    check(first)
+    assert len(first.pool.objects) == 2 * 5  # the answer makes a fifth block whole
+    second = another(first, order=order, background=background, depth=depth)
+    second.add("b", PROMPT)
+    second.run()
+    check(second)
+    assert first.pool.offered_blocks == 5 + 1  # the fifth is not of the prompt, so that nobody asked for it
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_nothing_is_stored_of_a_step_whose_load_failed_in_another_connector(order: str, depth: int) -> None:
+    engine = EngineModel(PoolInHand(), order=order, depth=depth)
+    engine.peer_fails = True
+    engine.peer_offers["a"] = 3
+    engine.add("a", PROMPT)
+    for _ in range(depth):
+        engine.step()
+    assert not engine.pool.objects
+    engine.run()  # vLLM computes the blocks again, and then they are stored
+    check(engine)
+    assert len(engine.pool.objects) == 2 * 5
+
+
+def test_nothing_is_stored_on_any_rank_if_one_rank_could_not_load_a_block() -> None:
+    first = EngineModel(PoolInHand(replace(SPACE, tensor_parallel=2)))
+    first.add("a", PROMPT)
+    first.run()
+    first.pool.broken.add(object_key(first, 1, index=0, rank=1))
+    stored = dict(first.pool.objects)
+    second = another(first)
+    second.add("b", [*PROMPT, 2, 2, 2, 2, 2])
+    second.step()
+    assert first.pool.objects == stored
+    second.run()
+    check(second)
+    assert len(first.pool.objects) > len(stored)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_block_that_fails_to_load_is_not_offered_to_the_same_request_again(background: bool) -> None:
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT)
+    first.run()
+    pool = first.pool
+    pool.broken.add(object_key(first, 0, index=0))
+    second = another(first, background=background)
+    request = second.add("b", PROMPT)
+    for _ in range(20):
+        second.step()
+    assert request.num_tokens > len(
+        PROMPT
+    )  # it goes on, although a look-up finds the block whenever it is asked
+    assert pool.failed == [block_key(first, 0)]
+    second.run()
+    check(second)
+
+
+def test_a_block_that_failed_to_load_is_stored_again_once_it_is_computed() -> None:
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT)
+    first.run()
+    pool = first.pool
+    del pool.objects[object_key(first, 2, index=0)]
+    second = another(first)
+    second.add("b", PROMPT)
+    second.run()
+    check(second)
+    assert object_key(first, 2, index=0) in pool.objects
+
+
+def test_a_conversation_offers_only_its_new_blocks() -> None:
+    engine = EngineModel(PoolInHand(), blocks=60)
+    talk = list(PROMPT)
+    for turn in range(5):
+        request = engine.add(f"turn{turn}", talk)
+        engine.run()
+        talk = [*request.tokens, 1, 2, 0, turn % 3, 1, 1]
+    check(engine)
+    assert engine.pool.offered_blocks == len(engine.pool.objects) // 2
+
+
+def test_requests_behind_one_system_prompt_offer_it_once() -> None:
+    engine = EngineModel(PoolInHand(), blocks=60)
+    for number in range(6):
+        engine.add(f"r{number}", [*PROMPT[:16], number % 3, number // 3, 1, 1, 0])
+        engine.run()
+    check(engine)
+    assert engine.pool.offered_blocks == len(engine.pool.objects) // 2
+
+
+def test_what_the_engine_has_and_the_pool_has_not_is_offered() -> None:
+    engine = EngineModel(PoolInHand())
+    engine.pool.is_answering = False
+    engine.add("a", PROMPT)
+    engine.run()
+    assert not engine.pool.objects
+    engine.pool.is_answering = True
+    engine.add("b", PROMPT)  # its beginning is in the engine's own cache
+    engine.run()
+    check(engine)
+    assert len(engine.pool.objects) == 2 * 5
+
+
+def test_blocks_that_have_no_room_are_stored_when_there_is_room() -> None:
+    engine = EngineModel(PoolInHand(), blocks=40)
+    engine.pool.has_room = False
+    engine.add("a", PROMPT)
+    while engine.is_busy:
+        engine.step()
+    assert not engine.pool.objects  # the request is over, and nothing was copied
+    engine.pool.happen()
+    check(engine)
+    assert len(engine.pool.objects) == 2 * 5
+
+
+def test_a_block_that_the_engine_gives_away_is_not_read_any_more() -> None:
+    engine = EngineModel(PoolInHand(), blocks=7)
+    engine.pool.has_room = False
+    engine.add("a", PROMPT)
+    while engine.is_busy:
+        engine.step()
+    engine.add("b", [2] * 19)  # takes the blocks of the first
+    engine.step()
+    engine.step()
+    engine.pool.happen()
+    check(engine)
+    engine.run()
+
+
+@pytest.mark.parametrize(("loads", "stores"), [(True, False), (False, True)])
+def test_a_consumer_does_not_store_and_a_producer_does_not_load(loads: bool, stores: bool) -> None:
+    pool = PoolInHand()
+    if not stores:
+        full = EngineModel(pool)
+        full.add("a", PROMPT)
+        full.run()
+    before, offered = dict(pool.objects), pool.offered_blocks
+    engine = EngineModel(pool, loads=loads, stores=stores)
+    engine.names.update(before)
+    engine.add("b", PROMPT)
+    engine.add("c", PROMPT)
+    engine.run()
+    assert (pool.questions > 0) == loads
+    assert (pool.offered_blocks > offered) == stores
+
+
+class TestNewWeights:
+    def test_a_reset_begins_a_generation_that_finds_nothing_from_before(self) -> None:
+        engine = EngineModel(PoolInHand())
+        engine.add("a", PROMPT)
+        engine.run()
+        before = set(engine.pool.objects)
+        engine.weights += 1
+        assert engine.reset(running=False)
+        engine.add("b", PROMPT)
+        engine.run()
+        check(engine)
+        assert len(engine.pool.objects) == 2 * len(before)
+        engine.reset(running=False)
+
+    def test_requests_that_run_across_a_reset_are_not_stored(self) -> None:
+        engine = EngineModel(PoolInHand(), budget=8)
+        engine.add("a", PROMPT)
+        engine.step()
+        stored = set(engine.pool.objects)
+        assert not engine.reset(running=False)  # the request holds blocks
+        engine.run()
+        assert set(engine.pool.objects) == stored
+        assert engine.reset(running=False)  # nothing is left of before
+        engine.add("b", PROMPT)
+        engine.run()
+        check(engine)
+        assert len(engine.pool.objects) > len(stored)
+
+    def test_a_reset_that_preempts_all_requests_lets_them_be_stored_anew(self) -> None:
+        engine = EngineModel(PoolInHand(), budget=8)
+        engine.add("a", PROMPT)
+        engine.step()
+        engine.weights += 1
+        assert engine.reset(running=True)
+        engine.run()
+        check(engine)
+        assert len(engine.pool.objects) == 2 * 2 + 2 * 5
+
+    def test_weights_that_change_without_a_word_are_noticed(self) -> None:
+        engine = EngineModel(PoolInHand(), budget=8)
+        engine.add("a", PROMPT)
+        engine.step()
+        stored = set(engine.pool.objects)
+        engine.change_weights()
+        engine.run()
+        engine.add("b", PROMPT)  # what the engine's own cache has is of the weights before
+        engine.run()
+        assert set(engine.pool.objects) == stored
+        assert engine.reset(running=False)
+        engine.add("c", PROMPT)
+        engine.run()
+        check(engine)
+        assert len(engine.pool.objects) > len(stored)
+
+    def test_an_engine_that_holds_nothing_goes_on_at_once(self) -> None:
+        engine = EngineModel(PoolInHand())
+        engine.change_weights()
+        engine.add("a", PROMPT)
+        engine.run()
+        check(engine)
+        assert len(engine.pool.objects) == 2 * 5
+
+
+class TestFailures:
+    def test_a_copy_that_fails_ends_nothing_and_stores_nothing_wrong(self) -> None:
+        engine = EngineModel(PoolInHand())
+        engine.memories[0].fails = True
+        engine.add("a", PROMPT)
+        engine.run()
+        assert not engine.pool.objects
+
+    def test_a_block_that_can_not_be_put_into_the_engine_is_computed(self) -> None:
+        first = EngineModel(PoolInHand())
+        first.add("a", PROMPT)
+        first.run()
+        second = another(first)
+        second.memories[0].fails = True
+        second.add("b", [*PROMPT, 0, 0, 0, 0])
+        second.run()
+        check(second)
+
+    def test_a_client_that_says_nothing_stalls_the_engine_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = EngineModel(PoolInHand())
+        first.add("a", PROMPT)
+        first.run()
+        second = another(first)
+        second.workers[0]._patience_s = 0.05
+        monkeypatch.setattr(
+            first.pool, "begin_load", lambda items, on_moved: first.pool._later(list, at_once=False)
+        )
+        monkeypatch.setattr(first.pool, "happen", lambda: None)
+        second.add("b", PROMPT)
+        second.run()
+        second.workers[0]._patience_s = 60.0
+        second.add("c", [2, *PROMPT])
+        second.run()
+        check(second)
+
+    def test_a_look_up_that_is_never_answered_ends(self) -> None:
+        engine = EngineModel(PoolInHand())
+        engine.pool.answers_at_once = False
+        engine.side._lookups._patience_s = 0.0
+        request = engine.add("a", PROMPT)
+        while engine.is_busy:
+            engine.step()
+        assert request.num_tokens > len(PROMPT)
+
+    def test_a_model_whose_layers_do_not_wait_computes_what_may_have_come_too_late(self) -> None:
+        first = EngineModel(PoolInHand())
+        first.add("a", PROMPT)
+        first.run()
+        second = another(first)
+        second.layers = ()
+        second.add("b", [*PROMPT, 0, 0, 0, 0])
+        second.step()
+        assert second.queue[0].invalid if second.queue else second.side._damage
+        second.run()
+        check(second)
+        second.add("c", [*PROMPT, 1, 1, 1, 1])  # from now on loads are there before the forward pass
+        second.run()
+        check(second)

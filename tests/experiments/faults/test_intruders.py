@@ -1,0 +1,28 @@
+"""What counts as an attack that succeeded."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.faults.intruders import Result
+
+
+def result(failed: int = 0, p99_ms: float = 50.0, cpu: float = 0.5) -> Result:
+    return Result("garbage", 4321, 100, failed, 0, 0, 0, 10.0, p99_ms, 0, cpu, {})
+
+
+def test_who_is_much_slower_under_attack_is_said_so_where_the_machine_kept_up() -> None:
+    assert result().missed() == ["p99 50 ms, with a sink 10 ms"]
+    assert result().remarks() == []
+    assert result(p99_ms=19.0).missed() == []
+
+
+def test_times_on_a_busy_machine_are_said_and_not_judged() -> None:
+    assert result(cpu=0.95).missed() == []
+    (remark,) = result(cpu=0.95).remarks()
+    assert "95% busy" in remark
+
+
+@pytest.mark.parametrize("cpu", [0.5, 1.0])
+def test_failures_count_on_any_machine(cpu: float) -> None:
+    assert result(failed=3, p99_ms=10.0, cpu=cpu).missed() == ["3 operations of others failed"]
