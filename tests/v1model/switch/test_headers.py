@@ -98,7 +98,7 @@ UNION = {
         ("hdr.u.two.setValid(); hdr.u.two.v = 0x0304;", b"\3\4"),
         ("hdr.u.two = { 0x0506 };", b"\5\6"),
         ("hdr.u.one.setInvalid();", b""),
-        ("hdr.u.two.setInvalid();", b"\x12"),
+        ("hdr.u.two.setInvalid();", b""),
         ("if (hdr.u.isValid()) { hdr.u.one.kind = 9; }", b"\x09"),
     ],
 )
