@@ -24,8 +24,10 @@ from engines.identity import model_identity
 from experiments.engines import model
 from hostlib.block import Place
 from hostlib.client import Client
+from hostlib.client_options import ClientOptions
 from hostlib.endpoint import UdpEndpoint
 from hostlib.engine import KvSpace, PoolConfig, open_pool
+from hostlib.health import HealthOptions
 from hostlib.members import Members
 from hostlib.seal import PUBLIC_SECRET, Seal
 from hostlib.transfer import BlockRef
@@ -166,7 +168,8 @@ def lose_of_rank(home: Home, engine: Vllm, model: Path, tokens: list[int], rank:
 
     async def descriptor() -> dict[str, Any]:
         endpoint = UdpEndpoint(own_address())
-        client = Client(endpoint, Members.of([home.address]), seal)
+        patient = ClientOptions(health=HealthOptions(silence_s=20.0))
+        client = Client(endpoint, Members.of([home.address]), seal, patient)
         try:
             return dict(
                 json.loads(bytes((await client.get(BlockRef(parameters.descriptor_key(seal)))).content))
