@@ -10,7 +10,7 @@ SHELL_READY := .venv-shell/.ready
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run topo shell policies tiers incast guidelines engines blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study bench-switch codecs worth bench-tables bench-slots bench-control bench-hosts bench-emulation disturbance stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
+.PHONY: help bench setup run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -29,16 +29,16 @@ help: ## print this help
 $(INSTALLED): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh
 	@sh scripts/setup.sh
 
-$(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch] controller/policies/native/*.[ch])
+$(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch] controller/policies/reuse/native/*.[ch])
 	@$(PYTHON) -m hostlib.native
-	@$(PYTHON) -m controller.policies.native
+	@$(PYTHON) -m controller.policies.reuse.native
 	@touch $@
 
 $(SHELL_READY): requirements-shell.lock scripts/shell-setup.sh
 	@sh scripts/shell-setup.sh
 
 compiled: $(READY) ## compile the simulator, about a minute and once for each version of it: it runs twice as fast
-	@$(PYTHON) -m experiments.compile
+	@$(PYTHON) -m experiments.simulate.compile
 
 setup: $(READY) ## install what is missing: Debian packages, virtual environment, pinned packages
 
@@ -67,6 +67,10 @@ engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, com
 	@nice -n 10 sh scripts/setup-engines.sh
 	@$(PYTHON) -m experiments.engines
 
+kv-conformance: $(READY) ## any KV connector against recomputing: keys, failures, races, bounds (CONNECTORS, CASES, SEED, MINUTES)
+	@nice -n 10 sh scripts/setup-engines.sh
+	@.venv-engines/bin/python -m engines.conformance
+
 blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
 	@nice -n 10 sh scripts/setup-blocks.sh
 	@OMP_WAIT_POLICY=PASSIVE .venv-blocks/bin/python -m experiments.blocks
@@ -94,23 +98,8 @@ validate: $(READY) compiled ## the simulator against the emulator and the litera
 study: $(READY) compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
 	@$(PYTHON) -m experiments.study
 
-bench-switch: $(READY) ## packets per second of the switch, against a bare echo and BMv2 where present
-	@$(PYTHON) -m experiments.bench_switch
-
 simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
 	@$(PYTHON) -m experiments.simulate_faults
-
-disturbance: $(READY) ## does the machine show in the figures: no pool against one never hit, in turns (RUNS)
-	@$(PYTHON) -m experiments.disturbance
-
-bench-emulation: $(READY) ## the largest load that this machine keeps up with, by nodes; where the CPU time goes
-	@$(PYTHON) -m experiments.bench_emulation
-
-bench-control: $(READY) ## CPU time of controller and switch from a digest to its entry (RUNS, POLICY); ENTRIES=25: how soon entries come
-	@$(PYTHON) -m experiments.bench_control
-
-bench-tables: $(READY) ## what large tables cost the switch: routes and access lists, beside BMv2 (ROUNDS)
-	@$(PYTHON) -m experiments.bench_tables
 
 codecs: $(READY) compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
 	@$(PYTHON) -m experiments.codecs
@@ -118,11 +107,8 @@ codecs: $(READY) compiled ## is compressing blocks worth a larger pool? replays 
 worth: $(READY) compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
 	@$(PYTHON) -m experiments.worth
 
-bench-slots: $(READY) ## how much of a pool can be used whose blocks differ in length, after long churn (CODEC, SPARE)
-	@$(PYTHON) -m experiments.bench_slots
-
-bench-hosts: $(READY) ## CPU and latency per block of client and storage node (RUNS)
-	@$(PYTHON) -m experiments.bench_hosts
+bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots, emulation or disturbance
+	@$(PYTHON) -m experiments.bench
 
 stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)
 	@$(PYTHON) -m v1model.stf $(DIR) $(if $(EXTERNS),--externs $(EXTERNS))
@@ -152,7 +138,7 @@ mutate: $(READY) ## small changes of what keeps the promises: what share do test
 	@$(PYTHON) -m experiments.mutate
 
 fuzz: $(READY) ## a million hostile packets, requests and texts, with ASan and UBSan (PACKETS, REQUESTS, TEXTS, PROGRAMS)
-	@$(PYTHON) -m hostlib.native.fuzz
+	@$(PYTHON) -m hostlib.tools.fuzz
 	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
 
 lint: $(READY)

@@ -16,8 +16,8 @@ from controller.addressing import Mac
 from controller.errors import ConfigError
 from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, ROLE_TRUNK, WAITER_PORTS
 from controller.records import read_json, to_record
-from hostlib.members import MAX_NODES
-from hostlib.wire import MAX_REPLICAS, VALUE_FRAME_BYTES
+from hostlib.protocol.members import MAX_NODES
+from hostlib.protocol.wire import MAX_REPLICAS, VALUE_FRAME_BYTES
 from workload.cost import (
     DEFAULT_GPU,
     DEFAULT_LINK_BIT_S,
@@ -41,7 +41,7 @@ MAX_TENANT: Final = 0xFFFF
 MAX_RATE_PER_S: Final = 10**9
 MAX_LINK_BIT_S: Final = 10**15
 LEAF, SPINE, AUTO, EVERYWHERE = PLACEMENTS = ("leaf", "spine", "auto", "everywhere")
-"""Which of the switches on a block's way keep it in their pools (`controller.placement`)."""
+"""Which of the switches on a block's way keep it in their pools (`controller.pool.placement`)."""
 EVICTION_MODES: Final = ("value", "reclaim", "drop")
 
 

@@ -8,12 +8,12 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
 
 from controller.operations import Answer
-from hostlib import wire
-from hostlib.errors import MalformedError
+from hostlib.protocol import wire
+from hostlib.protocol.errors import MalformedError
 
 if TYPE_CHECKING:
     from controller.config import Host
-    from controller.operations import Announce, PacketOperation
+    from controller.operations import Packet
 
 _ETHERNET: Final = struct.Struct(">6s6sH")
 _IPV4: Final = struct.Struct(">BBHHHBBH4s4s")
@@ -24,7 +24,7 @@ _PROTOCOL_UDP: Final = 17
 _TTL: Final = 64
 
 
-def control_frame(operation: PacketOperation | Announce, controller: Host) -> bytes:
+def control_frame(operation: Packet, controller: Host) -> bytes:
     """The frame of an operation, from the controller's address at the switch."""
     payload = wire.encode(operation.message())
     source, destination = controller.ipv4.packed, operation.destination.packed

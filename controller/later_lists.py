@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hostlib.members import EPOCHS, is_later
+from hostlib.protocol.members import EPOCHS, is_later
 
 FOLLOW_S: Final = 10.0
 """A controller goes on from another's list at most so often; twice as long after each time."""

@@ -21,8 +21,8 @@ from controller.flaps import Flaps
 from controller.later_lists import LaterLists
 from controller.operations import Announce
 from controller.ways import Doubts, Ways
-from hostlib import wire
-from hostlib.members import EPOCHS, HEARTBEAT_S, Member, Members, State, next_epoch, suspects_in
+from hostlib.protocol import wire
+from hostlib.protocol.members import EPOCHS, HEARTBEAT_S, Member, Members, State, next_epoch, suspects_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from controller.block_id import block_id, key_of, tenant_of
-from hostlib import wire
+from hostlib.protocol import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from ipaddress import IPv4Address
 
-    from hostlib.expected import ExpectedBlock
+    from hostlib.protocol.expected import ExpectedBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Announce:
     epoch: int
     """The list's version."""
     value: bytes
-    """The list (`hostlib.members`)."""
+    """The list (`hostlib.protocol.members`)."""
     sequence: int = 0
     """A storage node repeats it in a HELLO, at once; 0: nothing is asked for."""
 
@@ -134,6 +134,46 @@ class Announce:
         return wire.Message(
             wire.OP_MEMBERS, no_key, 0, 0, sequence=self.sequence, epoch=self.epoch & 0xFF, value=self.value
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetWrite:
+    """Have the switch forget one write of a block; it comes back when that is done."""
+
+    key: bytes
+    content: int
+    fragments: int
+    destination: ClassVar[IPv4Address] = IPv4Address(0)
+    """Nobody: it goes no further than the switch."""
+
+    def message(self) -> wire.Message:
+        """What it is on the wire."""
+        return _deleted(self.key, self.content, self.fragments, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionDone:
+    """Tell a node that all switches have forgotten a write."""
+
+    key: bytes
+    content: int
+    fragments: int
+    destination: IPv4Address
+    sequence: int
+
+    def message(self) -> wire.Message:
+        """What it is on the wire."""
+        return _deleted(self.key, self.content, self.fragments, wire.FLAG_HELD, self.sequence)
+
+
+def _deleted(key: bytes, content: int, fragments: int, flags: int, sequence: int) -> wire.Message:
+    return wire.Message(
+        wire.OP_DELETED, key_of(key), 0, fragments, flags, sequence=sequence, tenant=tenant_of(key),
+        content=content,
+    )  # fmt: skip
+
+
+Packet = PacketOperation | Announce | ForgetWrite | DeletionDone
 
 
 class Result(Enum):

@@ -1,7 +1,7 @@
 """Constants of the P4 program that the control plane needs.
 
 A test compares them with p4/include/ name by name. What hosts share with the switch (operations,
-flags, port) is in `hostlib.wire`.
+flags, port) is in `hostlib.protocol.wire`.
 """
 
 from __future__ import annotations

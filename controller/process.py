@@ -11,22 +11,23 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from controller import residents
 from controller.block_id import tenant_of
-from controller.channel import let_threads_sleep
 from controller.costs import add_up
+from controller.deletions import Deletions
 from controller.errors import ConfigError, ControllerError
 from controller.membership import Membership, first_epoch
-from controller.phantom import PhantomAdapter, other_key
-from controller.placement import View, admits
+from controller.p4runtime.channel import let_threads_sleep
+from controller.p4runtime.session import Session
 from controller.policies import PolicyError, make_policy
 from controller.policies.eventlog import Head, to_line
 from controller.policies.explain import in_words
-from controller.policies.reuse import Reuse
-from controller.pool import Pool
-from controller.residents import ResidentsReport
-from controller.residual_value import ResidualValue
-from controller.session import Session
+from controller.policies.reuse.reuse import Reuse
+from controller.pool import residents
+from controller.pool.phantom import PhantomAdapter, other_key
+from controller.pool.placement import View, admits
+from controller.pool.pool import Pool
+from controller.pool.residents import ResidentsReport
+from controller.pool.residual_value import ResidualValue
 from controller.worker import SwitchWorker
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from controller.config import Config, SwitchConfig
     from controller.operations import Adapter
     from controller.policies import Event
-    from controller.stories import Story
+    from controller.pool.stories import Story
 
 PROGRESS_PERIOD_S: Final = 1.0
 HOTTEST_BLOCKS: Final = 20
@@ -57,6 +58,7 @@ class ControllerProcess:
         first_election_id = int(time.time() * 1000) << 16
         stores = {store for switch in config.switches for store in switch.stores}
         self.membership = Membership(stores, config.replicas, first_epoch(time.time()))
+        self._deletions = Deletions()
         self.workers = [self._worker(switch, first_election_id, event_logs) for switch in config.switches]
         self._residents = None if config.router is None else ResidentsReport(config.router)
 
@@ -216,7 +218,10 @@ class ControllerProcess:
             size, thresholds, switch.stores, policy, adapter, residual, log, config.push, placed_here
         )  # fmt: skip
         hosts = [port.host.ipv4 for port in switch.ports if port.host is not None]
-        return SwitchWorker(switch.name, session, pool, self.membership, hosts, switches=len(config.switches))
+        return SwitchWorker(
+            switch.name, session, pool, self.membership, hosts, switches=len(config.switches),
+            deletions=self._deletions,
+        )  # fmt: skip
 
     def _event_log(self, path: Path, head: Head) -> Callable[[Event], None]:
         try:

@@ -13,7 +13,7 @@ from collections import deque
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from hostlib.members import HEARTBEAT_S
+from hostlib.protocol.members import HEARTBEAT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from controller.deletions import Deletions
 from controller.errors import SwitchError
-from controller.hit_meter import MIN_PERIOD_S, least_period_s, next_period_s
 from controller.membership import Announcements
 from controller.operations import HotMiss, Subscription
-from hostlib import wire
-from hostlib.members import HEARTBEAT_S
+from controller.pool.hit_meter import MIN_PERIOD_S, least_period_s, next_period_s
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from controller.membership import Membership
-    from controller.pool import Pool
-    from controller.session import Session
+    from controller.p4runtime.session import Session
+    from controller.pool.pool import Pool
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class SwitchWorker:
         hosts: Iterable[IPv4Address],
         clocks: Clocks | None = None,
         switches: int = 1,
+        deletions: Deletions | None = None,
     ) -> None:
         """`switches`: how many this process looks after, so that counters are read at a pace it can bear."""
         self.name, self.session, self.pool = name, session, pool
@@ -75,6 +77,8 @@ class SwitchWorker:
         self._membership, self._announcements = membership, Announcements(membership, self._hosts)
         self._stores = tuple(host for host in self._hosts if membership.members.at(str(host)))
         membership.on_change.append(session.wake)
+        self._deletions = Deletions() if deletions is None else deletions
+        self._deletions.joins(name, session.wake)
         self.ready = threading.Event()
         """Set from the first time that the switch is as it should be, or when the worker ends."""
         self.connected = False
@@ -156,6 +160,7 @@ class SwitchWorker:
     def patience_s(self) -> float:
         """How long to wait for the switch to say something: until the next thing is due."""
         due_s = min(self._next_outcomes_s, self._announcements.due_s, self.pool.due_s)
+        due_s = min(due_s, self._deletions.due_s(self.name))
         if self.pool.resident:
             due_s = min(due_s, self._next_hits_s)
         if self.pool.needs_read_back:
@@ -185,6 +190,10 @@ class SwitchWorker:
                     self._heard_beat = True
                     self._membership.hello(report, now_s)
                     self._announcements.asked(report)
+                elif report.message.op == wire.OP_DELETE:
+                    self._deletions.asked(self.name, report, now_s)
+                elif report.message.op == wire.OP_DELETED:
+                    self._deletions.obeyed(self.name, report)
                 else:
                     self.pool.answered(report, now_s)
         self.pool.hot_misses(misses, now_s)
@@ -196,6 +205,8 @@ class SwitchWorker:
         self.pool.tick(now_s)
         if self._stores:
             self._membership.look(now_s, self._stores)
+        if deletions := self._deletions.work(self.name, now_s):
+            self.session.adapter.send(deletions)
         if announcements := self._announcements.poll(now_s):
             self.session.adapter.send(announcements)
         if now_s >= self._next_hits_s:

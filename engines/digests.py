@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 CHUNK_BYTES: Final = 64 << 20
 """A file's digest is that of the digests of its chunks, which several cores read."""

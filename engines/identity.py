@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engines.digests import FileState, digest_of
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,5 +1,5 @@
 """What is played, replayed and swept; the simulator runs compiled where `make compiled` has built it."""
 
-from experiments.compiled import use
+from simulator.compiled import use
 
 use()

@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from experiments.command import Screen
-from experiments.errors import CrashError
-from experiments.options import VERBOSE
+from commands.command import Screen
+from commands.errors import CrashError
+from commands.options import VERBOSE
 from topologies.engines import Engine
 from topologies.fabric import Fabric
 from topologies.network import Network

@@ -82,7 +82,7 @@ control ingress(
                 copies.apply(headers, metadata, standard_metadata);
             }
             if (writes || op == OP_GET || op == OP_VALUE || op == OP_NOT_FOUND || op == OP_REFUSED
-                || op == OP_STAT || op >= OP_INVALIDATE && op <= OP_PUSH) {
+                || op == OP_STAT || op == OP_DELETED || op >= OP_INVALIDATE && op <= OP_PUSH) {
                 index.apply(headers, metadata);
                 lookup.apply(headers, metadata);
                 if (op == OP_GET) {
@@ -93,7 +93,7 @@ control ingress(
                     headers.kv.flags = headers.kv.flags | FLAG_FILL;
                     metadata.readdressed = true;
                     metadata.outcome = OUTCOME_CONTROL;
-                } else if (op == OP_STAT) {
+                } else if (op == OP_STAT || op == OP_DELETED) {
                     metadata.outcome = OUTCOME_MESSAGE;
                 } else if (!writes) {
                     metadata.outcome = OUTCOME_REPLY;

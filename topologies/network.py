@@ -35,8 +35,8 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 3.0
 _LOOK_S = 0.02
 FORKED = {
-    "hostlib.worker": "hostlib.worker",
-    "hostlib.storage": "hostlib.storage",
+    "hostlib.node.worker": "hostlib.node.worker",
+    "hostlib.storage.storage": "hostlib.storage.storage",
     "v1model": "v1model.p4runtime.server",
 }
 """Programs that a network runs many times, and what to import for them."""

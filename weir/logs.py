@@ -1,6 +1,6 @@
 """One format for the logs of all processes: JSON lines where they are kept, text where a person reads them.
 
-    {"time": 1763796000.123, "level": "warning", "process": "store1", "logger": "hostlib.storage",
+    {"time": 1763796000.123, "level": "warning", "process": "store1", "logger": "hostlib.storage.storage",
      "message": ...}
 
 `time` is in seconds since 1970; `exception` is there where one was logged. What a process says besides, such

@@ -73,7 +73,7 @@ def _read(path: Path) -> dict[str, Any]:
 _TIMES = ("arrival_s", "fetch_s", "queue_s", "prefill_s", "ttft_s", "end_s")
 _SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 _WAITS = ("queued", "probing", "merged", "pool", "home")
-"""First words of what a fetch waited for (hostlib.waits): homes have an address behind it."""
+"""First words of what a fetch waited for (hostlib.model.waits): homes have an address behind it."""
 _COUNTERS = ("completed", "resident", "hits", "admitted", "evicted", "digests")
 
 

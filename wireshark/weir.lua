@@ -1,4 +1,4 @@
--- Wireshark dissector of Weir's protocol, wire format 2 (docs/protocol.md, hostlib/wire.py).
+-- Wireshark dissector of Weir's protocol, wire format 2 (docs/protocol.md, hostlib/protocol/wire.py).
 --
 --   wireshark -X lua_script:wireshark/weir.lua results/run/pcap/pool.node3.pcapng
 --
@@ -11,6 +11,7 @@ local PORT, VERSION, HEADER_BYTES, VALUE_BYTES = 22341, 2, 80, 512
 local OPS = {
   [1] = "GET", [2] = "VALUE", [3] = "NOT_FOUND", [4] = "PUT", [5] = "PUT_ACK", [6] = "REFUSED", [7] = "STAT",
   [8] = "FOUND", [9] = "HELLO", [10] = "LIST", [11] = "KEYS", [12] = "EXPECT",
+  [13] = "DELETE", [14] = "DELETED",
   [16] = "INVALIDATE", [17] = "RECLAIM",
   [18] = "FILL", [19] = "PUSH", [20] = "MEMBERS",
 }
@@ -22,12 +23,14 @@ local MAY_LACK_LENGTH = {
 }
 local REASONS = {
   [1] = "FULL", [2] = "QUOTA", [3] = "LENGTH", [4] = "CONTENT", [5] = "UNREADABLE", [6] = "BUSY", [7] = "NOT_HOME",
+  [8] = "DELETED", [9] = "PROOF",
 }
 local STATES = { [0] = "up", [1] = "joining", [2] = "down" }
 local FLAGS = {  -- in the order of their bits
   { 0x0001, "retry" }, { 0x0002, "bypass" }, { 0x0004, "from_pool" }, { 0x0008, "merged" }, { 0x0010, "fill" },
   { 0x0020, "reclaim" }, { 0x0040, "pushed" }, { 0x0080, "subscribe" }, { 0x0100, "held" },
   { 0x0200, "repair" }, { 0x0400, "durable" }, { 0x0800, "created" },
+  { 0x1000, "tombstones" },
 }
 
 local weir = Proto("weir", "Weir KV protocol")
@@ -102,7 +105,7 @@ local function add_flags(tree, tvb)
   return names
 end
 
--- Why hosts would drop the message, as hostlib.wire.decode says it; nil if they take it.
+-- Why hosts would drop the message, as hostlib.protocol.wire.decode says it; nil if they take it.
 local function fault(tvb, op)
   if OPS[op] == nil then return "op" end
   local length = HEADER_BYTES + (CARRIES_VALUE[op] and VALUE_BYTES or 0)

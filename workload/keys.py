@@ -47,8 +47,8 @@ class KeySpace:
     dtype: str = "fp8"
     block_tokens: int = 512
     name_key: bytes = field(default=b"", repr=False)
-    """Of the tenant whose blocks are named (`hostlib.seal`); none in the public namespace. Parties don't tell
-    it to each other."""
+    """Of the tenant whose blocks are named (`hostlib.protocol.seal`); none in the public namespace. Parties
+    don't tell it to each other."""
 
     def __post_init__(self) -> None:
         if not self.model or not self.dtype:

@@ -9,7 +9,7 @@ from controller.policies.baseline import BASELINES, MIN_BLOCKS, Baseline
 from controller.policies.fifo import Fifo
 from controller.policies.lfu import Lfu
 from controller.policies.lru import Lru
-from controller.policies.reuse import Reuse
+from controller.policies.reuse.reuse import Reuse
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 
 _MAKERS: dict[str, Callable[[int, int | None, CostModel, float], Policy]] = {

@@ -4,13 +4,18 @@
                    "class_name": "WeirL2Adapter",
                    "adapter_params": {"address": "10.0.0.1", "homes": ["10.0.0.3"]}}'
 
+`adapter_params` may also have `max_capacity_gb`: how much LMCache may keep there before it evicts; 0, or not
+given, for no limit of its own.
+
 LMCache names its chunks itself, model, rank and salt among the names; the pool's key is the tenant's keyed
 hash of that name. Chunks are immutable, so there is nothing to lock: one that has gone fails to load, and
-LMCache recomputes it.
+LMCache recomputes it. Usage is what this adapter stored and did not delete: each object counts once, however
+often it is stored.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -21,14 +26,23 @@ from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 from lmcache.v1.platform import create_event_notifier
 
+from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from lmcache.v1.distributed.api import MemoryLayoutDesc, ObjectKey
     from lmcache.v1.memory_management import MemoryObj
 
 _CHUNK = b"lmcache chunk"
+CAPACITY = "max_capacity_gb"
+MAX_COUNTED = 1 << 20
+"""Objects that are counted; the one that was counted first is left out for one more."""
+DELETE_S = 30.0
+"""How long `delete` waits for the pool."""
+
+_log = logging.getLogger("weir")
 
 
 class _Tasks:
@@ -69,8 +83,13 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
     """See the module; `params` are the pool's settings (`hostlib.engine.PoolConfig`)."""
 
     def __init__(self, params: dict[str, Any], **_: Any) -> None:
-        super().__init__()
-        self._pool = open_objects(PoolConfig.from_mapping(params))
+        warn_if_untested("LMCache")
+        settings = dict(params)
+        super().__init__(_capacity_bytes(settings.pop(CAPACITY, 0)))
+        self._pool = open_objects(PoolConfig.from_mapping(settings))
+        self._counted: dict[ObjectKey, int] = {}
+        """Bytes of each object that counts as used."""
+        self._counting = threading.Lock()
         self._stores, self._lookups, self._loads = _Tasks(), _Tasks(), _Tasks()
         self._numbers = threading.Lock()
         self._next = 0
@@ -85,17 +104,34 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         return int(self._loads.event.fileno())
 
     def submit_store_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
-        items = [Item(self._block(key), one.byte_array) for key, one in zip(keys, objects, strict=True)]
+        items = [
+            Item(self._block(key), one.byte_array, key.model_name)
+            for key, one in zip(keys, objects, strict=True)
+        ]
         sizes = [memoryview(item.buffer).nbytes for item in items]
 
+        fit = self._fitting(keys, sizes)
+
         def result(held: list[bool]) -> L2StoreResult:
-            stored = [index for index, one in enumerate(held) if one]
-            self._notify_keys_stored([keys[index] for index in stored], [sizes[index] for index in stored])
-            return L2StoreResult(all(held), sum(sizes[index] for index in stored))
+            new = self._count([(keys[at], sizes[at]) for at, one in zip(fit, held, strict=True) if one])
+            return L2StoreResult(all(held), sum(new))
 
         task = self._number()
-        self._stores.watch(task, self._pool.begin_store(items), result, L2StoreResult(False, 0))
+        future = self._pool.begin_store([items[at] for at in fit])
+        self._stores.watch(task, future, result, L2StoreResult(False, 0))
         return task
+
+    def delete(self, keys: list[ObjectKey]) -> None:
+        """Have the pool forget objects, whoever stored them; returns when that is done, or was given up."""
+        future = self._pool.begin_delete([self._block(key) for key in keys])
+        try:
+            gone = future.result(DELETE_S)
+        except TimeoutError:
+            future.cancel()
+            gone = [False] * len(keys)
+        if not all(gone):
+            _log.warning("%d of %d objects could not be deleted from the pool.", gone.count(False), len(keys))
+        self._uncount([key for key, one in zip(keys, gone, strict=True) if one])
 
     def pop_completed_store_tasks(self) -> dict[int, L2StoreResult]:
         return self._stores.take_all()
@@ -137,6 +173,37 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         for tasks in (self._stores, self._lookups, self._loads):
             tasks.event.close()
 
+    def _fitting(self, keys: list[ObjectKey], sizes: list[int]) -> list[int]:
+        """Which objects may be stored: all that count already, and new ones as far as there is room."""
+        if not self._max_capacity_bytes:
+            return list(range(len(keys)))
+        fit, used = [], self.get_usage().total_bytes_used
+        for at, (key, size) in enumerate(zip(keys, sizes, strict=True)):
+            if key not in self._counted:
+                if used + size > self._max_capacity_bytes:
+                    continue
+                used += size
+            fit.append(at)
+        return fit
+
+    def _count(self, stored: list[tuple[ObjectKey, int]]) -> list[int]:
+        """Count objects that were not counted; their sizes."""
+        with self._counting:
+            new = {key: size for key, size in stored if key not in self._counted}
+            self._counted |= new
+            left_out = list(self._counted)[: max(0, len(self._counted) - MAX_COUNTED)]
+        self._uncount(left_out)
+        if new:
+            self._notify_keys_stored(list(new), list(new.values()))
+        return list(new.values())
+
+    def _uncount(self, keys: list[ObjectKey]) -> None:
+        """These objects are not there any more, or not counted."""
+        with self._counting:
+            gone = {key: self._counted.pop(key) for key in dict.fromkeys(keys) if key in self._counted}
+        if gone:
+            self._notify_keys_deleted(list(gone), list(gone.values()))
+
     def _number(self) -> int:
         with self._numbers:
             self._next += 1
@@ -145,6 +212,12 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
     def _block(self, key: ObjectKey) -> BlockRef:
         parts = (key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt)
         return BlockRef(self._pool.seal.key(_CHUNK, key.chunk_hash, *(part.encode() for part in parts)))
+
+
+def _capacity_bytes(gigabytes: Any) -> int:
+    if isinstance(gigabytes, bool) or not isinstance(gigabytes, int | float) or not 0 <= gigabytes < 1 << 30:
+        raise ConfigError(f"{CAPACITY} is a number of GiB, 0 or more, not {gigabytes!r}")
+    return int(gigabytes * (1 << 30))
 
 
 def _bitmap(flags: list[bool]) -> Bitmap:

@@ -36,9 +36,10 @@ except ImportError:  # LMCache without an engine of vLLM
     kv_cache_utils = None
 
 from engines.identity import in_background, loaded_identity, process_start_s
+from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.errors import ConfigError, KeySpaceError
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import ConfigError, KeySpaceError
+from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from lmcache.utils import CacheEngineKey
@@ -61,6 +62,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         self, loop: asyncio.AbstractEventLoop, local_cpu_backend: LocalCPUBackend, config: LMCacheEngineConfig
     ) -> None:
         super().__init__(config, local_cpu_backend.metadata)
+        warn_if_untested("LMCache")
         settings = (config.extra_config or {}).get(SETTINGS)
         if not isinstance(settings, dict):
             raise ConfigError(f"LMCache's extra_config needs {SETTINGS!r} with address and homes")

@@ -25,9 +25,10 @@ from sglang.srt.mem_cache.hicache_storage import (
 )
 
 from engines.sglang.names import begin_naming
+from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
-from hostlib.errors import ConfigError, KeySpaceError
-from hostlib.transfer import BlockRef, chain_references
+from hostlib.protocol.errors import ConfigError, KeySpaceError
+from hostlib.protocol.transfer import BlockRef, chain_references
 
 _PAGE = b"sglang page"
 _log = logging.getLogger("weir")
@@ -38,6 +39,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
 
     def __init__(self, storage_config: HiCacheStorageConfig, kwargs: dict[str, Any] | None = None) -> None:
         extra = storage_config.extra_config or {}
+        warn_if_untested("SGLang")
         if not isinstance(extra.get("pool"), dict):
             raise ConfigError(
                 "the extra config of the backend needs an object 'pool' with the pool's settings"

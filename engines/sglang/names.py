@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from engines.identity import in_background, loaded_identity, process_start_s
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 HARMLESS_OPTIONS: Final = (
     "*_port", "*_port_range", "*_timeout", "admin_api_key", "api_key", "base_gpu_id", "chat_template",

@@ -12,7 +12,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from hostlib.engine import Item, KvSpace
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm.lora.worker_manager import WorkerLoRAManager
 
 from engines.identity import ModelFiles
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from vllm.lora.request import LoRARequest

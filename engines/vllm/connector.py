@@ -24,6 +24,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 )
 from vllm.v1.engine.core import EngineCore
 
+from engines.versions import warn_if_untested
 from engines.vllm.adapters import AdapterNames, LoadedAdapters
 from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
@@ -37,7 +38,7 @@ from engines.vllm.weight_changes import listen
 from engines.vllm.weights import begin_naming
 from engines.vllm.worker import WorkerSide
 from hostlib.engine import open_pool
-from hostlib.errors import ConfigError
+from hostlib.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
@@ -86,6 +87,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self, vllm_config: VllmConfig, role: KVConnectorRole, kv_cache_config: KVCacheConfig
     ) -> None:
         super().__init__(vllm_config=vllm_config, role=role, kv_cache_config=kv_cache_config)
+        warn_if_untested("vLLM")
         _check_drafts(vllm_config.speculative_config)
         self._settings = Settings.from_extra(dict(self._kv_transfer_config.kv_connector_extra_config))
         is_worker = role != KVConnectorRole.SCHEDULER

@@ -15,7 +15,7 @@ from vllm.logger import init_logger
 
 from hostlib.engine import KeyChain
 from hostlib.engine.space import UNNAMED
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from vllm.multimodal.inputs import MultiModalFeatureSpec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engines.vllm.adapters import AdapterNames
     from engines.vllm.resolved import Resolved
     from hostlib.engine import KvSpace
-    from hostlib.seal import Seal
+    from hostlib.protocol.seal import Seal
 
 _DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{128}")
 """What vLLM's hashes of images and sounds look like (blake3, sha256, sha512)."""

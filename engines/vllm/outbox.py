@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engines.vllm.jobs import BlockRun
     from engines.vllm.memory import BlockMemory
     from hostlib.engine import BlockingPool
-    from hostlib.transfer import BlockRef
+    from hostlib.protocol.transfer import BlockRef
 
 RUN_BLOCKS = 64
 """Most blocks that are offered to the pool together: if one is refused, those behind it are not stored."""

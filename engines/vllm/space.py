@@ -13,7 +13,7 @@ from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
 
 from hostlib.engine import KvSpace, PoolConfig
 from hostlib.engine.space import UNNAMED
-from hostlib.errors import ConfigError, KeySpaceError
+from hostlib.protocol.errors import ConfigError, KeySpaceError
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from engines.vllm.space import Layout

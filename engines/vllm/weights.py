@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm import envs
 
 from engines.identity import in_background, loaded_identity, process_start_s
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
+from commands.command import Screen, run_command
+from emulator.result import ROOT, revision
 from experiments.blocks import record, report
 from experiments.blocks.model.corpus import Corpus, read_corpus
 from experiments.blocks.model.load import Transformer, load_transformer
 from experiments.blocks.options import BlocksOptions, parse_options
 from experiments.blocks.study import Findings, run_study, steps
-from experiments.command import Screen, run_command
-from experiments.run.result import ROOT, revision
 from workload.compression import RECORD
 
 

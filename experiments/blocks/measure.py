@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from commands.errors import ExperimentError
 from experiments.blocks.kvtc import BELL, BLOCK, KvtcCoder
 from experiments.blocks.lmcache import LmCacheCoder, large_model_bins, lmcache_bins
 from experiments.blocks.model.load import Floats, Transformer
 from experiments.blocks.quality import Judge, Quality
-from experiments.errors import ExperimentError
 from kvcodec import CODECS, Layout, decode, encode
 
 KVTC_BITS: Final = ((3.0, 4.0), (2.0, 4.0), (4.0, 6.0))

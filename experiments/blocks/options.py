@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.options import Option, parse_into, whole, yes_or_no
+from commands.options import Option, parse_into, whole, yes_or_no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,9 @@ from typing import Final, TypeVar
 import numpy as np
 import torch
 
+from commands.intervals import Interval, mean_interval
 from experiments.blocks.blend import Blender, chunk_kv
 from experiments.blocks.model.load import Floats, Transformer, load_transformer
-from experiments.intervals import Interval, mean_interval
 from kvcodec import decode, encode
 from workload.blend import DEFAULT_SHARE
 

@@ -11,9 +11,9 @@ from typing import Any
 import plotly.graph_objects as go
 from rich.table import Table
 
+from commands.intervals import Interval
 from experiments.blocks.measure import Measured
 from experiments.blocks.study import BlendResult, Findings, block_shares
-from experiments.intervals import Interval
 from experiments.page.document import Page
 from experiments.page.style import base_layout, series_style
 

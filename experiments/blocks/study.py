@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from commands.intervals import Interval, mean_interval
 from experiments.blocks.blend import SHARES, Blender, chunk_kv
 from experiments.blocks.counts import Sensitivity, shuffled_perplexity
 from experiments.blocks.measure import (
@@ -21,7 +22,6 @@ from experiments.blocks.model.documents import Shape
 from experiments.blocks.model.load import Transformer
 from experiments.blocks.model.samples import draw_samples
 from experiments.blocks.quality import Judge, Quality
-from experiments.intervals import Interval, mean_interval
 from kvcodec import CODECS
 
 BLOCK: Final = Shape(320, 64, 4)

@@ -12,15 +12,15 @@ from typing import Any
 
 from rich.table import Table
 
+from commands.command import Screen, run_command
+from commands.intervals import Interval, mean_interval
+from commands.options import Option, list_of, number, one_of, parse_into, whole
 from controller.policies import OWN_POLICIES
+from emulator.result import revision
 from experiments.codecs.streams import Streams, simulated, table
 from experiments.codecs.sweep import GPU, MODEL, Codec, replayed, ttft_ms
-from experiments.command import Screen, run_command
-from experiments.compiled import engine
-from experiments.intervals import Interval, mean_interval
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.page import Section, write_report
-from experiments.run.result import revision
+from simulator.compiled import engine
 from workload.compression import CODERS, NONE
 from workload.shapes import SHAPES
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.table import Table
 
+from commands.intervals import mean_interval
 from experiments.codecs.sweep import GPU, MODEL
-from experiments.intervals import mean_interval
-from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.simulation import simulate
-from hostlib.streamer import TEXT
+from hostlib.model.streamer import TEXT
+from simulator.result import SimResult
+from simulator.scenario import Scenario
+from simulator.simulation import simulate
 from workload.compression import INSTANT
 from workload.levels import ADAPTIVE, LADDERS
 

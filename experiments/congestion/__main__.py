@@ -19,17 +19,17 @@ from pathlib import Path
 
 from rich.table import Table
 
+from commands.command import Screen, run_command
+from commands.options import Option, list_of, number, one_of, parse_into, whole
 from controller.config import Config, PoolSize, Thresholds
-from experiments.command import Screen, run_command
+from emulator.control_plane import stand_behind, start_controller, switch_configs
+from emulator.machine import CpuWatch
+from emulator.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
+from emulator.result import PROGRAM, ROOT, revision
 from experiments.congestion.page import write_page
 from experiments.congestion.patterns import HITS, PATTERNS, Group, Keys, groups
 from experiments.congestion.result import Burst, Point, evaluate
 from experiments.logs import open_network
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.run.control_plane import stand_behind, start_controller, switch_configs
-from experiments.run.machine import CpuWatch
-from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
-from experiments.run.result import PROGRAM, ROOT, revision
 from topologies.engines import Artifacts, Embedded
 from topologies.network import Network, check_root
 from topologies.registry import make_topology
@@ -211,7 +211,7 @@ class Hosts:
                 config |= {"link_bit_s": 1e6 * options.link_mbit_s}
             else:
                 config |= {"homes": homes, "pushed_blocks": 1, "deadline_s": DEADLINE_S}
-            module = "hostlib.storage" if name in fabric.stores else "experiments.incast.reader"
+            module = "hostlib.storage.storage" if name in fabric.stores else "experiments.incast.reader"
             self._lines[name] = self._start(name, module, config)
         wait_for("ready", self._lines.values(), self.events, READY_TIMEOUT_S)
         for store in fabric.stores:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from emulator.machine import busy_complaints
 from experiments.congestion.result import Point
 from experiments.page import Section, bars, write_report
-from experiments.run.machine import busy_complaints
 
 _TITLES = (
     "pattern", "mode", "from the pool, %", "loss, %", "Jain's index", "throughput, % of the link", "p99, ms",

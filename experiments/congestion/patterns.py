@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 
-from hostlib.homes import home_of
+from hostlib.protocol.homes import home_of
 
 STORES_TO_NODE, STORE_TO_NODES, BOTH, HITS = PATTERNS = (
     "stores_to_node", "store_to_nodes", "both", "hits_beside",

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.result import percentiles
 from experiments.congestion.patterns import Flow, Group
 from experiments.incast.result import jain
-from experiments.run.result import percentiles
-from hostlib.wire import VALUE_FRAME_BYTES
+from hostlib.protocol.wire import VALUE_FRAME_BYTES
 
 MOST_LOSS = 0.01
 LEAST_JAIN = 0.95

@@ -8,7 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from emulator.processes import ProcessError
+from emulator.result import PROGRAM, ROOT, revision
 from experiments.engines import model
 from experiments.engines.options import EnginesOptions, parse_options
 from experiments.engines.page import write_page
@@ -18,8 +20,6 @@ from experiments.engines.requests import NODES, make_asks
 from experiments.engines.result import write_summary
 from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_slots
 from experiments.logs import open_network
-from experiments.run.processes import ProcessError
-from experiments.run.result import PROGRAM, ROOT, revision
 from topologies.engines import make_engine
 from topologies.network import check_root
 

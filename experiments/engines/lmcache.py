@@ -10,9 +10,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from emulator.processes import ProcessError
 from experiments.engines.requests import NODES
 from experiments.engines.stage import ENGINE_PYTHON, LMCACHE_CHUNK_TOKENS, Stage
-from experiments.run.processes import ProcessError
 from topologies.network import end_process
 
 PORT = 5655

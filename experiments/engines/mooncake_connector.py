@@ -19,7 +19,7 @@ from experiments.engines.mooncake_node import MASTER_PORT, METADATA_PORT
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig, PoolStats
 from hostlib.engine.objects import OnMoved
 from hostlib.engine.pool import Block
-from hostlib.seal import Seal
+from hostlib.protocol.seal import Seal
 
 TRANSFER_BYTES = 64 << 20
 """Memory that Mooncake's client keeps for transfers."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands.options import Option, OptionError, list_of, number, one_of, parse_into, whole
 from experiments.engines.model import MAX_TOKENS
-from experiments.options import Option, OptionError, list_of, number, one_of, parse_into, whole
 from topologies.engines import ENGINES
 
 MODES = RECOMPUTE, STORAGE, POOL, LMCACHE, MOONCAKE = ("recompute", "storage", "pool", "lmcache", "mooncake")

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from engines.conformance.comparison import Reply, difference
 from experiments.engines import lmcache
 from experiments.engines.options import LMCACHE, MOONCAKE, POOL, RECOMPUTE, STORAGE, EnginesOptions
 from experiments.engines.requests import NODES, Asks
-from experiments.engines.result import Damage, ModeResult, Reply, difference, evaluate
+from experiments.engines.result import Damage, ModeResult, evaluate
 
 if TYPE_CHECKING:
     from experiments.engines.stage import Engine, Stage

@@ -8,13 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.run.result import Percentiles, percentiles
-
-TOLERANCE = 1e-4
-"""Of a log-probability. Computing the same prompt in other batches moves it by some 1e-6 (float32), damaged
-KV by tenths."""
-
-Reply = dict[str, Any]
+from emulator.result import Percentiles, percentiles
+from engines.conformance.comparison import TOLERANCE, Reply, difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +49,6 @@ class Damage:
     def noticed(self) -> bool:
         """Whether the comparison fails, as it must."""
         return self.max_logprob_diff > TOLERANCE or self.tokens_changed > 0
-
-
-def difference(reply: Reply, reference: Reply) -> tuple[int, float]:
-    """(tokens that differ, largest difference of log-probabilities up to the first that does)."""
-    largest = 0.0
-    pairs = zip(reply["tokens"], reference["tokens"], reply["logprobs"], reference["logprobs"], strict=True)
-    changed = 0
-    for token, expected, logprob, expected_logprob in pairs:
-        if not changed:
-            largest = max(largest, abs(logprob - expected_logprob))
-        changed += token != expected
-    return changed, largest
 
 
 def evaluate(

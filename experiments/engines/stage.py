@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import Config, PoolSize, Thresholds
+from emulator.control_plane import start_controller, switch_configs
+from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, wait_for
+from emulator.result import ROOT
 from experiments.engines.model import HEAD, KV_HEADS, LAYERS
 from experiments.engines.options import BLOCK_TOKENS, LMCACHE, MOONCAKE, POOL, EnginesOptions
 from experiments.engines.requests import NODES, Ask
 from experiments.engines.vllm_node import ENVIRONMENT
-from experiments.run.control_plane import start_controller, switch_configs
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, ProcessError, wait_for
-from experiments.run.result import ROOT
-from hostlib.wire import fragment_count
+from hostlib.protocol.wire import fragment_count
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -177,7 +177,7 @@ class Stage:
         def popen(*arguments: Any, **options: Any) -> Any:
             return self._network.popen(name, *arguments, **options)
 
-        command = [sys.executable, "-m", "hostlib.storage", str(path)]
+        command = [sys.executable, "-m", "hostlib.storage.storage", str(path)]
         return LineProcess(name, command, directory / f"{name}.log", popen, events)
 
     def _controller_config(self, pool: bool, fragments: int) -> Config:

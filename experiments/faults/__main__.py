@@ -19,16 +19,16 @@ from pathlib import Path
 import grpc
 from rich.table import Table
 
-from experiments.command import Screen, run_command
-from experiments.errors import ExperimentError
+from commands.command import Screen, run_command
+from commands.errors import ExperimentError
+from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
+from emulator.result import PROGRAM, revision
 from experiments.faults.cases import CASES, Case, small_disk
 from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
 from experiments.faults.options import Options, parse_options
 from experiments.faults.page import write_page
 from experiments.faults.result import PHASES, Played, Result, broken_off, evaluate
 from experiments.logs import open_network
-from experiments.run.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
-from experiments.run.result import PROGRAM, revision
 from topologies.engines import Artifacts, Embedded
 from topologies.errors import TopologyError
 from topologies.network import Network, check_root

@@ -13,11 +13,11 @@ from scapy.packet import Raw
 
 from experiments.faults import load
 from experiments.faults.cluster import SECRET, TENANT
-from hostlib import wire
-from hostlib.expected import ENTRIES, expectation
-from hostlib.members import Members
-from hostlib.tenancy import seal_of
-from hostlib.transfer import BlockRef
+from hostlib.protocol import wire
+from hostlib.protocol.expected import ENTRIES, expectation
+from hostlib.protocol.members import Members
+from hostlib.protocol.tenancy import seal_of
+from hostlib.protocol.transfer import BlockRef
 from topologies.fabric import Endpoint, Fabric
 
 FRAMES = 256

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.processes import READY_TIMEOUT_S
 from experiments.faults.attacks import frames
 from experiments.faults.children import halted, kill, until_said
 from experiments.faults.cluster import Cluster
 from experiments.faults.losses import losing
-from experiments.run.processes import READY_TIMEOUT_S
 
 SPELLS = 3
 """Of what happens again and again."""

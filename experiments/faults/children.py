@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Iterable, Iterator
 
-from experiments.run.processes import LineProcess, ProcessError
+from emulator.processes import LineProcess, ProcessError
 
 LOOK_S = 0.02
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import Config, PoolSize, SwitchConfig, Thresholds
+from emulator.control_plane import stand_behind, start_controller, switch_configs
+from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from experiments.faults.children import LOOK_S, kill, until_said
 from experiments.faults.wires import Wires, shimmed
-from experiments.run.control_plane import stand_behind, start_controller, switch_configs
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from topologies.engines import Artifacts
 from topologies.network import Network
 
@@ -203,7 +203,7 @@ class Cluster:
             "ssd_dir": str(self.disk(name)),
             "ssd_bytes": SSD_BLOCKS * self.plan.block_bytes,
         }
-        store = self._start(name, "hostlib.storage", config)
+        store = self._start(name, "hostlib.storage.storage", config)
         store.send("start")
         self._keepers.append(store)
         return store

@@ -21,8 +21,8 @@ import time
 from collections import Counter
 from typing import Any
 
-from hostlib import wire
-from hostlib.errors import MalformedError
+from hostlib.protocol import wire
+from hostlib.protocol.errors import MalformedError
 
 PERIOD_S = 0.01
 HEADERS_BYTES = 14 + 20 + 8

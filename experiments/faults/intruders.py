@@ -18,7 +18,11 @@ from typing import Any
 import psutil
 from rich.table import Table
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
+from emulator.processes import READY_TIMEOUT_S
+from emulator.result import ROOT, percentiles, revision
 from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
 from experiments.faults.attacks import ATTACKS, FRAGMENTS, INSIDERS, LIARS, frames, sender
 from experiments.faults.children import until_said
@@ -27,11 +31,7 @@ from experiments.faults.cores import apart, pin
 from experiments.faults.load import RIGHT, WRONG
 from experiments.faults.result import reasons
 from experiments.logs import open_network
-from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
 from experiments.page import Section, bars, write_report
-from experiments.run.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
-from experiments.run.processes import READY_TIMEOUT_S
-from experiments.run.result import ROOT, percentiles, revision
 from topologies.engines import Embedded
 from topologies.network import check_root
 from topologies.registry import make_topology

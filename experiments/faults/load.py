@@ -28,16 +28,16 @@ from hashlib import blake2b, shake_128
 from pathlib import Path
 from typing import Any
 
-from experiments.child import commands, main, say
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.config import HostConfig, check_address, check_positive
-from hostlib.endpoint import UdpEndpoint
-from hostlib.errors import BlockNotFoundError, PutRefusedError, TransferError
-from hostlib.members import Members, State
-from hostlib.seal import Seal
-from hostlib.tenancy import seal_of
-from hostlib.transfer import BlockRef
+from commands.child import commands, main, say
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.process.config import HostConfig, check_address, check_positive
+from hostlib.protocol.errors import BlockNotFoundError, PutRefusedError, TransferError
+from hostlib.protocol.members import Members, State
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.tenancy import seal_of
+from hostlib.protocol.transfer import BlockRef
+from hostlib.transport.endpoint import UdpEndpoint
 
 RIGHT, WRONG, MISSING, REFUSED, FAILED, SKIPPED = "right", "wrong", "missing", "refused", "failed", "skipped"
 MAX_ACTIVE = 512

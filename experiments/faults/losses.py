@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from controller.p4info import Program, canonical, load_p4info
+from controller.p4runtime.p4info import Program, canonical, load_p4info
 from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 ROLE = "faults"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands.options import Option, list_of, number, one_of, parse_into, whole
+from emulator.result import ROOT
 from experiments.faults.cases import CASES
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.run.result import ROOT
 
 TOPOLOGIES = ("star", "leafspine")
 

@@ -16,7 +16,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from experiments.child import commands, say
+from commands.child import commands, say
 
 CHUNK_BYTES = 1 << 16
 

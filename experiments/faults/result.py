@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.result import percentiles
 from experiments.faults.load import REFUSED, RIGHT, WRONG
-from experiments.run.result import percentiles
 
 PHASES = ("before", "during", "after")
 LEAST_SLOW_S = 0.3

@@ -16,17 +16,17 @@ from pathlib import Path
 
 from rich.table import Table
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from commands.options import Option, number, parse_into, whole
+from emulator.machine import CpuWatch, busy_complaints
+from emulator.result import ROOT, revision
 from experiments.faults.__main__ import LINK_BIT_S, NODES, START_DELAY_S, STORES, compile_program
 from experiments.faults.cases import CASES
 from experiments.faults.cluster import POOL_BLOCKS, Cluster, Plan, cluster
 from experiments.faults.leaks import growth, more_files, namespaces_of, processes_of, sample
 from experiments.faults.result import PHASES, Played, Result, evaluate
 from experiments.logs import open_network
-from experiments.options import Option, number, parse_into, whole
 from experiments.page import Section, bars, lines, write_report
-from experiments.run.machine import CpuWatch, busy_complaints
-from experiments.run.result import ROOT, revision
 from topologies.engines import Embedded
 from topologies.network import check_root
 from topologies.registry import make_topology

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from emulator.processes import READY_TIMEOUT_S, LineProcess
 from experiments.faults.children import until_said
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess
 from topologies.errors import TopologyError
 from topologies.network import Network
 

@@ -21,19 +21,19 @@ from typing import Any
 
 from rich.table import Table
 
+from commands.command import Screen, run_command
+from commands.intervals import mean_interval
+from commands.options import Option, number, parse_into, whole
 from controller.config import Config, PoolSize, Thresholds
-from experiments.command import Screen, run_command
+from emulator.control_plane import start_controller, switch_configs
+from emulator.machine import CpuWatch, busy_complaints
+from emulator.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
+from emulator.result import PROGRAM, revision
 from experiments.guidelines.cases import PAGE_BYTES, SEGMENT_BYTES, Case, cases
 from experiments.guidelines.page import write_page
 from experiments.guidelines.result import Compared, Measured, compare
-from experiments.intervals import mean_interval
 from experiments.logs import open_network
-from experiments.options import Option, number, parse_into, whole
-from experiments.run.control_plane import start_controller, switch_configs
-from experiments.run.machine import CpuWatch, busy_complaints
-from experiments.run.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
-from experiments.run.result import PROGRAM, revision
-from hostlib.wire import fragment_count
+from hostlib.protocol.wire import fragment_count
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
 from topologies.star import star
@@ -184,7 +184,7 @@ def _cluster(network: Network, config: Config, link_bit_s: float, name: str) -> 
             settings: dict[str, Any] = {"address": address, "homes": homes}
             module = "experiments.guidelines.reader"
             if host in fabric.stores:
-                module = "hostlib.storage"
+                module = "hostlib.storage.storage"
                 settings = {
                     "address": address, "result": str(directory / f"{host}.result.json"),
                     "block_bytes": PAGE_BYTES, "dram_bytes": STORE_BYTES,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from commands.intervals import mean_interval
 from experiments.guidelines.cases import Case
 from experiments.guidelines.result import Compared, Measured
-from experiments.intervals import mean_interval
 from experiments.page import Section, bars, write_report
 
 _TITLES = ("case", "MB/s, mean", "± (95 %)", "request p50, ms, mean", "± (95 %)", "failed")

@@ -20,12 +20,12 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from hostlib.client import Client
-from hostlib.endpoint import UdpEndpoint
+from hostlib.client.client import Client
 from hostlib.engine import ObjectPool, PoolConfig
 from hostlib.engine.segment import SegmentError, SegmentReader, SegmentWriter
-from hostlib.members import Members
-from hostlib.seal import Seal
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import Seal
+from hostlib.transport.endpoint import UdpEndpoint
 
 SILENCE_S = 10.0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from commands.intervals import Interval, mean_interval
 from experiments.guidelines.cases import PUBLISHED, Case, Published
-from experiments.intervals import Interval, mean_interval
 
 
 @dataclass(frozen=True, slots=True)

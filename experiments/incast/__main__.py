@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import groupby
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from emulator.result import PROGRAM, revision
+from emulator.running import Watch
 from experiments.incast.emulation import Emulation
 from experiments.incast.options import IncastOptions, parse_options
 from experiments.incast.page import write_page
@@ -18,8 +20,6 @@ from experiments.incast.scenario import POLICY, POOL_BLOCKS, Scenario, make_scen
 from experiments.incast.table import markdown
 from experiments.live import Dashboard
 from experiments.logs import open_network
-from experiments.run.result import PROGRAM, revision
-from experiments.run.running import Watch
 from experiments.run.watching import watch_with
 from topologies.engines import Engine, make_engine
 from topologies.network import check_root

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import Config
-from experiments.incast.patterns import Burst
-from experiments.incast.scenario import Case, Scenario, controller_config, write_host_configs
-from experiments.run.control_plane import stand_behind, start_controller
-from experiments.run.machine import CpuUse, CpuWatch
-from experiments.run.processes import (
+from emulator.control_plane import stand_behind, start_controller
+from emulator.machine import CpuUse, CpuWatch
+from emulator.processes import (
     READY_TIMEOUT_S,
     Events,
     LineProcess,
@@ -25,8 +23,10 @@ from experiments.run.processes import (
     check_switches,
     wait_for,
 )
-from experiments.run.running import Running, Watch
-from experiments.run.timeline import Timeline, progress_of
+from emulator.running import Running, Watch
+from emulator.timeline import Timeline, progress_of
+from experiments.incast.patterns import Burst
+from experiments.incast.scenario import Case, Scenario, controller_config, write_host_configs
 from topologies.engines import Artifacts
 from topologies.network import Network
 
@@ -131,7 +131,7 @@ class Emulation:
 
     def _start_host(self, name: str, config: Path, directory: Path) -> LineProcess:
         is_store = name in self._scenario.fabric.stores
-        module = "hostlib.storage" if is_store else "experiments.incast.reader"
+        module = "hostlib.storage.storage" if is_store else "experiments.incast.reader"
         command = [sys.executable, "-m", module, str(config)]
 
         def popen(*arguments: Any, **options: Any) -> Any:

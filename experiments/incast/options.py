@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller.config import AUTO, PLACEMENTS
-from experiments.incast.patterns import DIFFERENT, PATTERNS, SAME
-from experiments.options import (
+from commands.options import (
     LIVE_HELP,
     METRICS,
     Option,
@@ -19,6 +17,8 @@ from experiments.options import (
     whole,
     yes_or_no,
 )
+from controller.config import AUTO, PLACEMENTS
+from experiments.incast.patterns import DIFFERENT, PATTERNS, SAME
 from topologies.engines import ENGINES
 from topologies.registry import TOPOLOGIES
 from workload.cost import DEFAULT_MODEL, MODELS

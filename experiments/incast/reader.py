@@ -11,7 +11,7 @@
     stdin   > stop                                                       or its end
 
 What it fetched it does not keep: between two bursts its memory went to other prefixes, which is why it has to
-ask again. What was pushed to it, it takes if it wants it (`hostlib.pushed`).
+ask again. What was pushed to it, it takes if it wants it (`hostlib.client.pushed`).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from experiments.child import commands, main, say
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.config import HostConfig, check_address, check_positive
-from hostlib.endpoint import UdpEndpoint
-from hostlib.errors import TransferError
-from hostlib.health import HealthOptions
-from hostlib.lane import LaneOptions
-from hostlib.members import Members
-from hostlib.observe import SelfObserver
-from hostlib.pushed import PushedBlocks
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.tiers import LocalTiers
-from hostlib.transfer import BlockRef, chain_references
-from hostlib.wire import TENANT_PUBLIC, fragment_count
+from commands.child import commands, main, say
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
+from hostlib.client.lane import LaneOptions
+from hostlib.client.pushed import PushedBlocks
+from hostlib.model.tiers import LocalTiers
+from hostlib.process.config import HostConfig, check_address, check_positive
+from hostlib.process.observe import SelfObserver
+from hostlib.protocol.errors import TransferError
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.transfer import BlockRef, chain_references
+from hostlib.protocol.wire import TENANT_PUBLIC, fragment_count
+from hostlib.transport.endpoint import UdpEndpoint
 
 
 @dataclass(frozen=True, kw_only=True)

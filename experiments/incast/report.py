@@ -8,8 +8,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from emulator.machine import ADVICE
 from experiments.incast.result import Point
-from experiments.run.machine import ADVICE
 
 LEGEND = (
     "kB: left the storage node; copies: that, in multiples of all blocks asked for a burst; p50, p99 (also "

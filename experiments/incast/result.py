@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from emulator.machine import Strain
+from emulator.result import Percentiles, percentiles
 from experiments.incast.emulation import Measurements
 from experiments.incast.patterns import distinct_blocks
 from experiments.incast.scenario import Case
-from experiments.run.machine import Strain
-from experiments.run.result import Percentiles, percentiles
-from hostlib.wire import VALUE_FRAME_BYTES
+from hostlib.protocol.wire import VALUE_FRAME_BYTES
 
 SOURCES = ("from_pool", "from_home", "merged", "local", "pushed", "unwanted")
 CONTROL_COUNTS = ("admitted", "digests", "subscriptions", "group_changes", "pushes")

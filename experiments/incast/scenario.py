@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.config import Config, PoolSize, PushOptions, Thresholds
+from emulator.control_plane import switch_configs
 from experiments.incast.options import IncastOptions
 from experiments.incast.patterns import Burst, bursts, distinct_blocks
-from experiments.run.control_plane import switch_configs
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network

@@ -13,7 +13,7 @@ from topologies.queues import Queues
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from experiments.run.running import Running
+    from emulator.running import Running
 
 OTHER_ROWS: Final = 4
 """Of the terminal, for progress and the cursor."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 
 if TYPE_CHECKING:
-    from experiments.run.timeline import Progress, Sample
+    from emulator.timeline import Progress, Sample
     from topologies.fabric import Fabric
 
 RATE_SAMPLES: Final = 2
@@ -57,9 +57,9 @@ class Snapshot:
     rates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The last of: served, merged, digests; oldest first."""
     hottest: tuple[Mapping[str, Any], ...] = ()
-    """controller.spotlight.Spotlight.hottest, over all switches."""
+    """controller.pool.spotlight.Spotlight.hottest, over all switches."""
     decisions: tuple[Mapping[str, Any], ...] = ()
-    """controller.spotlight.Decided with the switch, oldest first."""
+    """controller.pool.spotlight.Decided with the switch, oldest first."""
     backlog_ms: Mapping[str, float] = field(default_factory=dict)
     """What waits in each storage node, in time of its link; where there are none, in each node that lends."""
     lends: bool = False

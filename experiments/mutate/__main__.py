@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from commands.options import Option, list_of, number, one_of, parse_into, whole
+from emulator.result import ROOT, revision
 from experiments.mutate.operators import Mutation, mutations
 from experiments.mutate.promises import TESTS
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.run.result import ROOT, revision
 
 GOAL = 0.95
 

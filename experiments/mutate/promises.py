@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 _CLIENT: Final = ("client_values", "client_homes", "client", "client_lengths", "offer")
@@ -40,8 +41,17 @@ _CONTROLLER: Final = {
     "quota": ("quota",),
 }
 
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def _file(folder: str, name: str) -> str:
+    """Return the path, from the root, of the one file of that name below a folder."""
+    (found,) = (ROOT / folder).rglob(f"{name}.py")
+    return str(found.relative_to(ROOT))
+
+
 TESTS: Final = {
-    f"{room}/{module}.py": tuple(f"tests/{room}/test_{test}.py" for test in tests)
+    _file(room, module): tuple(_file(f"tests/{room}", f"test_{test}") for test in tests)
     for room, modules in (("hostlib", _HOSTLIB), ("controller", _CONTROLLER))
     for module, tests in modules.items()
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.progress import TimeRemainingColumn
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
 from experiments.policies import plots, report
 from experiments.policies.beforehand import in_words
 from experiments.policies.compare import OURS, compare

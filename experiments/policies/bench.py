@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import Pool, make_pool
 from workload.cost import CostModel

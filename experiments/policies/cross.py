@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from controller.policies.reuse_parts import Tuning
-from experiments.intervals import Interval, mean_interval, ratio_interval
-from experiments.parallel import run_all
+from commands.intervals import Interval, mean_interval, ratio_interval
+from commands.parallel import run_all
+from controller.policies.reuse.reuse_parts import Tuning
 from experiments.policies.beforehand import known_of_others
 from experiments.policies.kept import (
     EARLY,

@@ -10,7 +10,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from experiments.intervals import mean_interval
+from commands.intervals import mean_interval
 from experiments.policies.cross import CANDIDATES, Held
 from experiments.policies.kept import EARLY
 from experiments.policies.written import write_json

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from commands.errors import ExperimentError
 from controller.policies import Key
 from controller.policies.eventlog import EventLogError, Head, read_events, read_head
 from controller.policies.explain import in_words
-from controller.policies.reuse import Reuse
-from experiments.errors import ExperimentError
+from controller.policies.reuse.reuse import Reuse
 from experiments.policies.pools import PolicyPool, make_reuse
 from experiments.policies.replay import replay
 from experiments.policies.stores import USUAL_LINKS, Links

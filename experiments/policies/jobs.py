@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from controller.policies.reuse_parts import Parts
-from experiments.parallel import run_all
+from commands.parallel import run_all
+from controller.policies.reuse.reuse_parts import Parts
 from experiments.policies.pools import NAMES, make_pool
 from experiments.policies.replay import Result, replay
 from experiments.policies.stores import USUAL_LINKS, Links

@@ -15,9 +15,9 @@ from types import ModuleType
 
 import controller.policies
 import workload
-from controller.policies.reuse_parts import Tuning
-from controller.policies.reuse_prior import Counts
-from experiments.own_thread import in_own_thread
+from commands.own_thread import in_own_thread
+from controller.policies.reuse.reuse_parts import Tuning
+from controller.policies.reuse.reuse_prior import Counts
 from experiments.policies.known import counts_of
 from experiments.policies.pools import PolicyPool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play

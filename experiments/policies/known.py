@@ -1,4 +1,4 @@
-"""What traces tell of reuse beforehand: counts for `controller/policies/reuse_prior.py`.
+"""What traces tell of reuse beforehand: counts for `controller/policies/reuse/reuse_prior.py`.
 
     SHAPES=services SEED=1101 SEEDS=96 REQUESTS=6000 TRACE=conversation_trace.jsonl RESULTS=folder \
         python -m experiments.policies.known
@@ -17,11 +17,11 @@ from functools import partial, reduce
 
 from rich.progress import TimeRemainingColumn
 
-from controller.policies.reuse import Reuse
-from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.reuse_prior import KNOWN, Counts, write_counts
-from experiments.command import Screen, run_command
-from experiments.parallel import run_all
+from commands.command import Screen, run_command
+from commands.parallel import run_all
+from controller.policies.reuse.reuse import Reuse
+from controller.policies.reuse.reuse_parts import Parts, Tuning
+from controller.policies.reuse.reuse_prior import KNOWN, Counts, write_counts
 from experiments.policies.beforehand import marks
 from experiments.policies.options import Options, parse_options
 from experiments.policies.pools import PolicyPool

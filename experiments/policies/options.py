@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller.policies.baseline import MIN_BLOCKS
-from experiments.options import (
+from commands.options import (
     Option,
     OptionError,
     each_of,
@@ -19,6 +18,7 @@ from experiments.options import (
     whole,
     yes_or_no,
 )
+from controller.policies.baseline import MIN_BLOCKS
 from experiments.policies.pools import NAMES
 from experiments.policies.stores import STORES, USUAL_LINKS, Links
 from workload.adversarial import ADVERSARIAL

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
+from emulator.result import revision
 from experiments.page import Section, lines, write_report
 from experiments.policies.options import Options
 from experiments.policies.replay import Result
-from experiments.run.result import revision
 
 
 def write_page(options: Options, results: Mapping[str, Sequence[Result]]) -> Path:

@@ -13,13 +13,13 @@ from typing import Protocol
 
 import libcachesim
 
+from commands.own_thread import in_own_thread
 from controller.policies import OWN_POLICIES, Admit, Hits, HomeLoad, Miss, Policy, make_policy
 from controller.policies.baseline import BASELINES, MIN_BLOCKS
 from controller.policies.registry import PolicyError
-from controller.policies.reuse import Reuse
-from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.reuse_prior import Counts
-from experiments.own_thread import in_own_thread
+from controller.policies.reuse.reuse import Reuse
+from controller.policies.reuse.reuse_parts import Parts, Tuning
+from controller.policies.reuse.reuse_prior import Counts
 from experiments.policies.beforehand import known_for
 from experiments.policies.stores import STORES, Links
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel

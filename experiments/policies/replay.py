@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from experiments.own_thread import in_own_thread
+from commands.own_thread import in_own_thread
 from experiments.policies.pools import Pool
 from experiments.policies.stores import STORES, USUAL_LINKS, Links, Stores, transfers_s
 from workload.cost import CostModel

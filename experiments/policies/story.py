@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from controller.policies import Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss, Policy
 from controller.policies.explain import VALUED_ACCESSES, Account, name_of
-from controller.policies.reuse import Reuse
+from controller.policies.reuse.reuse import Reuse
 
 SHOWN = 20
 """Turns that are told, the last ones."""

@@ -19,15 +19,15 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.command import Screen, run_command
-from experiments.compiled import engine
-from experiments.intervals import Interval, mean_interval
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
+from commands.command import Screen, run_command
+from commands.intervals import Interval, mean_interval
+from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.parallel import run_all
+from emulator.result import revision
 from experiments.page import Section, bars, write_report
-from experiments.parallel import run_all
-from experiments.run.result import revision
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.simulation import simulate
+from simulator.compiled import engine
+from simulator.scenario import Scenario
+from simulator.simulation import simulate
 from workload.schedule import SCHEDULERS
 from workload.shapes import SHAPES
 

@@ -11,23 +11,23 @@ from functools import partial
 
 from rich.progress import Progress, TaskID, TextColumn
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from emulator.details import Details, details_of, write_details
+from emulator.emulation import Emulation, Measurements
+from emulator.evaluate import evaluate
+from emulator.modes import MODES, Mode
+from emulator.options import RunOptions, parse_options
+from emulator.real_kv import RealKv, compute_kv
+from emulator.recording import Recording
+from emulator.repeats import Repeats
+from emulator.result import PROGRAM, RunResult, revision
+from emulator.scenario import Scenario, least_sigma, make_scenario
+from emulator.summary import write_summary
 from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, measure
-from experiments.run.details import Details, details_of, write_details
-from experiments.run.emulation import Emulation, Measurements
-from experiments.run.evaluate import evaluate
-from experiments.run.modes import MODES, Mode
-from experiments.run.options import RunOptions, parse_options
 from experiments.run.page import write_page
-from experiments.run.real_kv import RealKv, compute_kv
-from experiments.run.recording import Recording
-from experiments.run.repeats import Repeats
 from experiments.run.report import conclusion, print_report
-from experiments.run.result import PROGRAM, RunResult, revision
-from experiments.run.scenario import Scenario, least_sigma, make_scenario
-from experiments.run.summary import write_summary
 from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
 from topologies.network import Network, check_root

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import psutil
 
-from experiments.errors import ExperimentError
-from hostlib.wire import VALUE_FRAME_BYTES
+from commands.errors import ExperimentError
+from hostlib.protocol.wire import VALUE_FRAME_BYTES
 from workload.scale import ScaleModel
 from workload.trace import Request
 
@@ -101,7 +101,7 @@ def measure() -> Capacity:
     idle_cores = (os.cpu_count() or 1) * (1 - psutil.cpu_percent(IDLE_SAMPLE_S) / 100)
     given = {"--blocks": BENCH_BLOCKS, "--link-mbit-s": BENCH_LINK_MBIT_S}
     arguments = [part for name, value in given.items() for part in (name, str(value))]
-    command = [sys.executable, "-m", "hostlib.bench", *arguments]
+    command = [sys.executable, "-m", "hostlib.tools.bench", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=BENCH_TIMEOUT_S, check=True)
         said = json.loads(done.stdout)

@@ -10,7 +10,7 @@ from mininet.cli import CLI
 from mininet.node import Node
 from rich.live import Live
 
-from experiments.command import LIVE_REFRESHES_PER_S, Screen
+from commands.command import LIVE_REFRESHES_PER_S, Screen
 from experiments.live import Dashboard
 from topologies.network import Network
 

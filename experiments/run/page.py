@@ -17,7 +17,7 @@ Runs = Mapping[str, Mapping[str, Any]]
 
 
 def write_page(path: Path, details: Mapping[str, Any], title: str, conclusion: str) -> None:
-    """From the content of details.json (experiments.run.details) and the sentence under the table."""
+    """From the content of details.json (emulator.details) and the sentence under the table."""
     about, topology, runs = details["about"], details["topology"], details["runs"]
     page = Page(title)
     page.text(conclusion, "lead")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from emulator.result import percentiles
 from experiments.page import Page
 from experiments.run.page_plots import Run, Runs, answerer, answerers, title_of
-from experiments.run.result import percentiles
 
 _COSTS = (
     ("blocks admitted to the pool", "admitted", 1),

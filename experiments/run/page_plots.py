@@ -9,8 +9,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
+from emulator.modes import MODES
 from experiments.page import SERIES, base_layout, series_style
-from experiments.run.modes import MODES
 from experiments.sources import answering, sources
 
 MOST_LINE_PX = 16

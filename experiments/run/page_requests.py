@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.page import SERIES, Choice, Page, base_layout
 from experiments.run.page_plots import Runs, answerer, title_of
-from hostlib.waits import HOME, MERGED, POOL, PROBING, QUEUED
+from hostlib.model.waits import HOME, MERGED, POOL, PROBING, QUEUED
 
 SLOWEST = 10
 MOST_REQUESTS = 400

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.run import disturbance
-from experiments.run.machine import ADVICE
-from experiments.run.modes import MODES
-from experiments.run.repeats import FIGURES, Repeats
-from experiments.run.result import Evictions, RunResult
+from emulator import disturbance
+from emulator.machine import ADVICE
+from emulator.modes import MODES
+from emulator.repeats import FIGURES, Repeats
+from emulator.result import Evictions, RunResult
 from experiments.sources import answering
 
 _Row = tuple[str, Callable[[RunResult], str]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from experiments.run.result import ROOT
+from emulator.result import ROOT
 from topologies.remains import running
 
 SOCKETS = "*.sock"

@@ -14,18 +14,18 @@ from threading import Thread
 
 from mininet.log import setLogLevel
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from emulator.control_plane import start_controller
+from emulator.modes import MODES
+from emulator.options import RunOptions, parse_options
+from emulator.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from emulator.result import PROGRAM, revision
+from emulator.running import Running
+from emulator.scenario import Scenario, controller_config, make_scenario
+from emulator.timeline import Timeline, progress_of
 from experiments.live import Dashboard
 from experiments.logs import open_network
-from experiments.run.control_plane import start_controller
 from experiments.run.live_cli import LiveCli
-from experiments.run.modes import MODES
-from experiments.run.options import RunOptions, parse_options
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
-from experiments.run.result import PROGRAM, revision
-from experiments.run.running import Running
-from experiments.run.scenario import Scenario, controller_config, make_scenario
-from experiments.run.timeline import Timeline, progress_of
 from experiments.run.watching import start_watching
 from topologies.engines import make_engine
 from topologies.network import Network, check_root

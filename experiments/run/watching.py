@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
+from emulator.metrics import Exporter
+from emulator.result import revision
+from emulator.running import Running, Watch
+from emulator.scenario import Scenario
 from experiments.live import Dashboard
-from experiments.run.metrics import Exporter
-from experiments.run.result import revision
-from experiments.run.running import Running, Watch
-from experiments.run.scenario import Scenario
 
 
 def start_watching(

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments.command import Screen, run_command
-from experiments.options import Option, number, parse_into, whole
-from experiments.parallel import run_all
-from experiments.run.result import revision
+from commands.command import Screen, run_command
+from commands.options import Option, number, parse_into, whole
+from commands.parallel import run_all
+from emulator.result import revision
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.night import Night

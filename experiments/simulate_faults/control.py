@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from controller.config import Config, Host, PoolSize, Port, PushOptions, Route, SwitchConfig
 from controller.errors import SwitchError
 from controller.membership import Membership, first_epoch
+from controller.p4runtime.session import Session
 from controller.policies import make_policy
-from controller.pool import Pool
-from controller.residual_value import ResidualValue
-from controller.session import Session
+from controller.pool.pool import Pool
+from controller.pool.residual_value import ResidualValue
 from controller.worker import Clocks, SwitchWorker
 from experiments.simulate_faults.network import mac
 from experiments.simulate_faults.switch import DEVICE_ID, InProcessClient, SimulatedSwitch

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hostlib import wire
-from hostlib.block import Block, Place, decode_record
-from hostlib.errors import UnreadableError
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block, Place, decode_record
+from hostlib.protocol.errors import UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from experiments.simulate_faults.plan import Operation
-    from hostlib.simulated_disk import SimulatedDisk
+    from hostlib.storage.simulated_disk import SimulatedDisk
 
 ANSWER_S: Final = 0.5
 """So long after a block was acknowledged, an answer of before that may be on its way: a claim of the switch
@@ -24,6 +26,16 @@ WRONG, LOST, UNREADABLE, LATE, CRASHED = KINDS = ("wrong", "lost", "unreadable",
 or is said not to exist; it can't be read in the end; something takes too long; an exception is uncaught."""
 MAX_VIOLATIONS: Final = 20
 """That are kept; one is enough to fail."""
+
+
+@dataclass(slots=True, eq=False)
+class Deletion:
+    """Of a block: `ended_s` is when that was over, `done_s` when it was said to be gone."""
+
+    place: Place
+    began_s: float
+    ended_s: float = math.inf
+    done_s: float = math.inf
 
 
 class History:
@@ -39,6 +51,9 @@ class History:
         """Acknowledged as on so many disks, at most."""
         self.durable_s: dict[Place, float] = {}
         """Since when a block was acknowledged as on as many disks as the list says, or more."""
+        self._deletions: dict[Place, list[Deletion]] = defaultdict(list)
+        self._acknowledged_s: dict[Place, dict[bytes, float]] = defaultdict(dict)
+        """When each content was said to be stored."""
         self._written: dict[Place, dict[bytes, int]] = defaultdict(dict)
         """All contents that were ever offered, and by which operation."""
 
@@ -58,11 +73,19 @@ class History:
         return content
 
     def acknowledged(
-        self, operation: Operation, place: Place, disks: Sequence[SimulatedDisk], now_s: float
+        self,
+        operation: Operation,
+        place: Place,
+        content: bytes,
+        disks: Sequence[SimulatedDisk],
+        began_s: float,
+        now_s: float,
     ) -> None:
-        """A write was said to be done; a durable one is on as many disks as were asked for, synced."""
+        """A write was said to be done; a durable one is on as many disks as were asked for, synced: unless it
+        was being deleted meanwhile."""
         self.outcomes["written"] += 1
-        if not operation.durable:
+        self._acknowledged_s[place][content] = now_s
+        if not operation.durable or any(one.ended_s > began_s for one in self._deletions[place]):
             return
         self.durable[place] = max(operation.replicas, self.durable.get(place, 0))
         if operation.replicas >= self._replicas:
@@ -75,20 +98,47 @@ class History:
                 f"disks, and is on {held}",
             )
 
-    def read(self, operation: Operation, place: Place, content: bytes, now_s: float) -> None:
-        """A block was read."""
+    def delete_begins(self, place: Place, now_s: float) -> Deletion:
+        """From now on nothing is promised of what is there."""
+        deletion = Deletion(place, now_s)
+        self._deletions[place].append(deletion)
+        self.durable.pop(place, None)
+        self.durable_s.pop(place, None)
+        return deletion
+
+    def deleted(self, deletion: Deletion, now_s: float) -> None:
+        """It was said to be gone: none of what was stored before it began is read by who asks from now on."""
+        self.outcomes["deleted"] += 1
+        deletion.done_s = now_s
+
+    def is_deleted(self, place: Place, content: bytes, asked_s: float) -> bool:
+        """Whether who asks then must not be given this any more."""
+        stored_s = self._acknowledged_s[place].get(content, math.inf)
+        return any(stored_s <= one.began_s and one.done_s < asked_s for one in self._deletions[place])
+
+    def read(self, operation: Operation, place: Place, content: bytes, asked_s: float, now_s: float) -> None:
+        """A block was read, which was asked for at `asked_s`."""
         self.outcomes["read"] += 1
+        if self.is_deleted(place, content, asked_s):
+            self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what was deleted")
         if not self.is_one_write(place, content):
             self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")
 
     def not_read(
-        self, operation: Operation, durable_since_s: float | None, began_s: float, now_s: float
+        self,
+        operation: Operation,
+        place: Place,
+        durable_since_s: float | None,
+        began_s: float,
+        now_s: float,
     ) -> None:
         """There is no such block, a read was told that began at `began_s`. Of a chain that may be an answer
         to what was asked before."""
         self.outcomes["not_found"] += 1
         if durable_since_s is None or durable_since_s >= began_s:
             return
+        if any(one.ended_s > began_s for one in self._deletions[place]):
+            return  # it was being deleted while it was read
         if not operation.chain:
             self.violation(
                 LOST,

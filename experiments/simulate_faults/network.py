@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from controller.addressing import Mac
 from controller.frames import internet_checksum
-from hostlib import native, wire
+from hostlib import native
+from hostlib.protocol import wire
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.switch import SimulatedSwitch
-    from hostlib.transport import Receiver
-    from hostlib.wire import Buffer
+    from hostlib.protocol.wire import Buffer
+    from hostlib.transport.transport import Receiver
 
 LINK_S: Final = 0.0001
 """From the switch to a host; what comes in this time arrives together."""
@@ -131,7 +132,7 @@ class Network:
             receiver(_address(source), [self._payload(frame) for frame in run])
 
     def _payload(self, frame: bytes) -> Buffer:
-        """As `hostlib.endpoint` has it: bytes with the compiled core, else a view."""
+        """As `hostlib.transport.endpoint` has it: bytes with the compiled core, else a view."""
         self._delivered(frame)
         length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
         whole = memoryview(frame) if self._views else frame
@@ -162,7 +163,7 @@ class Network:
 
 
 class HostPort:
-    """A `hostlib.transport.Transport`."""
+    """A `hostlib.transport.transport.Transport`."""
 
     def __init__(self, network: Network, number: int, address: str, link: Link) -> None:
         self.number, self.address, self.link = number, address, link

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from emulator.result import revision
 from experiments.page import Section, bars, write_report
-from experiments.run.result import revision
 from experiments.simulate_faults.run import Outcome
 
 _TITLES = ("seed", "promises broken", "the first of them", "virtual time, s", "CPU time, s", "trace")

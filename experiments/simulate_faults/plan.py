@@ -7,7 +7,7 @@ import random
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from experiments.options import OptionError
+from commands.options import OptionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,8 @@ DURABLE: Final = 0.7
 MAX_FRAGMENTS: Final = 8
 CHAIN_BLOCKS: Final = 4
 """Keys belong to chains of this length."""
+DELETES: Final = 0.03
+"""Of all operations."""
 CHAINS: Final = 0.1
 """Of the reads, those of whole chains; each is one operation."""
 OPERATIONS_PER_KEY: Final = 5
@@ -41,7 +43,7 @@ OTHER_FAULTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A block or a chain read, or (`fragments` above 0) a block written."""
+    """A block or a chain read, or deleted, or (`fragments` above 0) a block written."""
 
     at_s: float
     number: int
@@ -53,6 +55,8 @@ class Operation:
     replicas: int = 1
     chain: bool = False
     """Read the chain that the key is in, from its first block on."""
+    delete: bool = False
+    """Delete the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,9 @@ def _operations(rng: random.Random, count: int, replicas: int) -> list[Operation
             made.append(Operation(at_s, number, node, key, chain=rng.random() < CHAINS))
             continue
         key = max(0, newest - behind)
+        if rng.random() < DELETES / (1 - READS):
+            made.append(Operation(at_s, number, node, key, delete=True))
+            continue
         fragments, durable = rng.randint(1, MAX_FRAGMENTS), rng.random() < DURABLE
         made.append(Operation(at_s, number, node, key, fragments, durable, rng.randint(1, replicas)))
     return made

@@ -14,15 +14,15 @@ from experiments.simulate_faults.network import Link
 from experiments.simulate_faults.plan import CHAIN_BLOCKS, NETWORK_FAULTS, STORES
 from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, run_virtual
 from experiments.simulate_faults.world import World
-from hostlib.block import Place
-from hostlib.errors import BlockNotFoundError, TransferError
-from hostlib.transfer import BlockRef
-from hostlib.wire import fingerprint
+from hostlib.protocol.block import Place
+from hostlib.protocol.errors import BlockNotFoundError, TransferError
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import fingerprint
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.control import Control
     from experiments.simulate_faults.plan import Fault, Operation, Plan
-    from hostlib.transfer import FetchedBlock
+    from hostlib.protocol.transfer import FetchedBlock
     from topologies.engines import Artifacts
 
 OPERATION_S: Final = 60.0
@@ -131,7 +131,10 @@ class Player:
     async def _do(self, operation: Operation) -> None:
         began_s = self._loop.time()
         try:
-            await (self._write(operation) if operation.fragments else self._read(operation))
+            if operation.delete:
+                await self._delete(operation)
+            else:
+                await (self._write(operation) if operation.fragments else self._read(operation))
             outcome = "done"
         except asyncio.CancelledError:
             outcome = "killed"  # its node was
@@ -155,7 +158,7 @@ class Player:
         try:
             self._was_read(operation, place, await self._world.clients[operation.node].get(block))
         except BlockNotFoundError:
-            self.history.not_read(operation, durable_s, began_s, self._loop.time())
+            self.history.not_read(operation, place, durable_s, began_s, self._loop.time())
 
     async def _read_chain(self, operation: Operation) -> None:
         first = operation.key - operation.key % CHAIN_BLOCKS
@@ -166,19 +169,30 @@ class Player:
         for (place, _), block in zip(chain, fetched.blocks, strict=False):
             self._was_read(operation, place, block)
         if isinstance(fetched.ended_by, BlockNotFoundError):
-            missing = durable_s[len(fetched.blocks)]
-            self.history.not_read(operation, missing, began_s, self._loop.time())
+            at = len(fetched.blocks)
+            missing = durable_s[at]
+            self.history.not_read(operation, chain[at][0], missing, began_s, self._loop.time())
         elif fetched.ended_by is not None:
             raise fetched.ended_by
         self.history.outcomes["chains"] += 1
 
     def _was_read(self, operation: Operation, place: Place, block: FetchedBlock) -> None:
         self.trace.update(block.content)
-        self.history.read(operation, place, bytes(block.content), self._loop.time())
+        asked_s = block.times.probe_sent_s
+        self.history.read(operation, place, bytes(block.content), asked_s, self._loop.time())
+
+    async def _delete(self, operation: Operation) -> None:
+        place, block = self._block(operation.node, operation.key)
+        attempt = self.history.delete_begins(place, self._loop.time())
+        try:
+            await self._world.clients[operation.node].delete(block)
+            self.history.deleted(attempt, self._loop.time())
+        finally:
+            attempt.ended_s = self._loop.time()
 
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
-        content = self.history.offered(operation, place)
+        content, began_s = self.history.offered(operation, place), self._loop.time()
         client = self._world.clients[operation.node]
         if operation.number % EXPECTED_OF == 0:
             client.expect([(block, operation.fragments)])
@@ -186,7 +200,7 @@ class Player:
             client = self._world.clients[operation.node]  # it may have been killed meanwhile
         await client.put(block, content, durable=operation.durable, replicas=operation.replicas)
         disks = [store.disk for store in self._world.stores]
-        self.history.acknowledged(operation, place, disks, self._loop.time())
+        self.history.acknowledged(operation, place, content, disks, began_s, self._loop.time())
 
     def _block(self, node: int, number: int) -> tuple[Place, BlockRef]:
         """A key of a node's tenant, at its place in its chain."""
@@ -225,6 +239,8 @@ class Player:
             except TransferError as error:
                 self.history.violation(UNREADABLE, f"was acknowledged, and can't be read in the end: {error}")
                 continue
+            if self.history.is_deleted(place, bytes(block.content), self._loop.time()):
+                self.history.violation(WRONG, f"block {place.key.hex()}: read in the end what was deleted")
             if not self.history.is_one_write(place, bytes(block.content)):
                 self.history.violation(WRONG, f"block {place.key.hex()}: read in the end what nobody wrote")
 

@@ -149,7 +149,8 @@ class Stream(Session):
 
 
 class InProcessClient:
-    """What `controller.p4runtime_client.SwitchClient` is, with the server's code called directly."""
+    """What `controller.p4runtime.p4runtime_client.SwitchClient` is, with the server's code called
+    directly."""
 
     def __init__(
         self,

@@ -12,17 +12,18 @@ from experiments.simulate_faults.control import ADDRESS, Controllers, switch_con
 from experiments.simulate_faults.network import HostPort, Network
 from experiments.simulate_faults.plan import NODES, STORES
 from experiments.simulate_faults.switch import SimulatedSwitch
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import derivation
-from hostlib.members import Members, State
-from hostlib.pushed import PushedBlocks
-from hostlib.seal import Seal
-from hostlib.simulated_disk import SimulatedDisk
-from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.store import BlockStore
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.pushed import PushedBlocks
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members, State
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.tombstones import Tombstones
+from hostlib.storage.simulated_disk import SimulatedDisk
+from hostlib.storage.ssd import SsdTier
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.plan import Plan
@@ -54,7 +55,8 @@ class Store:
         world = self._world
         self.port = world.network.port(self.number, self.address)
         ssd = SsdTier(self.disk, SSD_BYTES, run=self._commit)
-        store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]))
+        stones = Tombstones(asyncio.get_running_loop().time)
+        store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]), tombstones=stones)
         options = StorageOptions(self.address, ssd_bytes_per_s=SSD_BYTES_PER_S, controller=ADDRESS)
         self.node = StorageNode(self.port, store, options, world.members)
         self.slow_down_disk(self._disk_slower)

@@ -11,11 +11,9 @@ from pathlib import Path
 from rich.progress import TextColumn
 from rich.table import Table as Shown
 
-from experiments.command import Screen, run_command
-from experiments.compiled import engine
+from commands.command import Screen, run_command
+from emulator.result import revision
 from experiments.page.report import NAME
-from experiments.run.result import revision
-from experiments.simulator.checks import check
 from experiments.study.compute import Computer, cluster
 from experiments.study.first import first_table
 from experiments.study.hours import FEW_SEEDS, HOUR, LARGEST_SEEDED, SEEDS
@@ -32,6 +30,8 @@ from experiments.study.space import SPACE
 from experiments.study.summary import as_text, summary
 from experiments.study.systems import Setting
 from experiments.study.table import Table, points_table
+from simulator.checks import check
+from simulator.compiled import engine
 
 INTERRUPTED = "interrupted; what was computed is kept, and the same command goes on from there"
 

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from experiments.simulator.scenario import Scenario
 from experiments.study.hours import HOUR, hour_seeds
 from experiments.study.point import Point
 from experiments.study.results import Figures
 from experiments.study.sample import Sample, seeded
 from experiments.study.space import SPACE
 from experiments.study.watched import spread, wanted_share
+from simulator.scenario import Scenario
 
 FIRST_SEEDS = 5
 """Of each sweep before any gets more; with fewer some intervals are narrow by chance."""

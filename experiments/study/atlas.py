@@ -15,7 +15,7 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study.point import Point
 from experiments.study.rivals import Purchase, beating, led, no_dearer
 from experiments.study.sample import MEAN, SAME_SHARE, Sample, ratio

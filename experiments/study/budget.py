@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import NamedTuple
 
-from experiments.intervals import Interval, mean_interval
+from commands.intervals import Interval, mean_interval
 from experiments.study.rivals import Purchase
 from experiments.study.sample import MEAN, P99, STEADY, below, ratio
 

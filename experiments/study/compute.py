@@ -15,10 +15,10 @@ import dask
 from distributed import Client, KilledWorker, LocalCluster, as_completed
 
 # distributed has type hints for its users, but not on all of its functions: hence the ignores below.
-from experiments.errors import ExperimentError
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.simulation import simulate
+from commands.errors import ExperimentError
 from experiments.study.results import Figures, ResultStore, point_name
+from simulator.scenario import Scenario
+from simulator.simulation import simulate
 
 RETRIES = 3
 """Times that a point is computed again when its worker died."""

@@ -10,7 +10,7 @@ from textwrap import wrap
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.page import SERIES, base_layout, series_style
 from experiments.page.report import Plot
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study.hours import HOUR, hour_sample
 from experiments.study.rivals import Done, fan_ins, purchases
 from experiments.study.sample import MEAN, P50, P99, STEADY, Sample, ratio

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from experiments.intervals import Interval, mean_interval
+from commands.intervals import Interval, mean_interval
 from experiments.study.benefit import saved_an_hour_s
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, TTFT, Sample

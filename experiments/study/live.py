@@ -19,18 +19,16 @@ from typing import Any
 
 from rich.table import Table as Shown
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from commands.options import Option, list_of, number, one_of, parse_into, whole
+from emulator.emulation import Emulation
+from emulator.evaluate import evaluate
+from emulator.modes import MODES
+from emulator.result import revision
 from experiments.logs import OpenNetworks
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
 from experiments.page import Page
 from experiments.page.report import NAME
-from experiments.run.emulation import Emulation
-from experiments.run.evaluate import evaluate
-from experiments.run.modes import MODES
-from experiments.run.result import revision
-from experiments.simulator.emulate import PROGRAM, Emulator
-from experiments.simulator.scenario import GB, SWITCHES, Scenario
-from experiments.simulator.simulation import simulate
+from experiments.simulate.emulate import PROGRAM, Emulator
 from experiments.study.panels.live import live, live_table
 from experiments.study.played import (
     DESIGNS,
@@ -49,6 +47,8 @@ from experiments.study.played import (
 )
 from experiments.study.report import add_panel, shown_rows
 from experiments.study.results import code_hash
+from simulator.scenario import GB, SWITCHES, Scenario
+from simulator.simulation import simulate
 from topologies.engines import make_engine
 from topologies.network import check_root
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
 from experiments.study.adaptive import ALL_SEEDS
 from experiments.study.plan import AXES
 from experiments.study.played import RESULTS as LIVE_RESULTS

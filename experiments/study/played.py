@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.intervals import Interval, mean_interval
-from hostlib.gate import ANSWERS, HOMES, SWITCH
+from commands.intervals import Interval, mean_interval
+from hostlib.model.gate import ANSWERS, HOMES, SWITCH
 
 RESULTS = Path("results/designs")
 RECORDS = "designs.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.simulator.scenario import Scenario
 from experiments.study.systems import NAMES, Setting
+from simulator.scenario import Scenario
 
 ONE_GROUP = ("ablation", "control")
 """Sweeps whose values are compared with one another."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study.point import Point
 from experiments.study.sample import Sample, ratio
 from experiments.study.systems import WITHOUT

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor, isfinite, log10
 from pathlib import Path
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.page import Page
 from experiments.page.report import Plot
 from experiments.study.adaptive import Coarse

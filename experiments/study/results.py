@@ -12,15 +12,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from experiments.simulator.scenario import Scenario
+from simulator.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("experiments/simulator", "controller", "workload", "hostlib", "topologies", "v1model/binding")
+CODE = ("simulator", "controller", "workload", "hostlib", "topologies", "v1model/binding")
 KINDS = ("*.py", "*.c", "*.h", "*.json")
 """What a result depends on, by folder and kind of file."""
 
 Figures = dict[str, Any]
-"""A result as experiments.simulator.result.SimResult.to_dict gives it."""
+"""A result as simulator.result.SimResult.to_dict gives it."""
 
 
 @cache

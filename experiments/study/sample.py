@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.intervals import Interval, mean_interval
-from experiments.simulator.scenario import Scenario
+from commands.intervals import Interval, mean_interval
 from experiments.study.results import Figures
+from simulator.scenario import Scenario
 
 TOLD_SHARE = 0.0005
 """Less is no difference, however certain."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 
-from experiments.intervals import Interval, mean_interval
+from commands.intervals import Interval, mean_interval
 from experiments.study.atlas import AXES as MAP_AXES
 from experiments.study.atlas import CHOICES, hypercube
 from experiments.study.point import Point

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study.adaptive import Coarse
 from experiments.study.hours import HOUR, hour_sample
 from experiments.study.point import Point

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.simulator.measured import ENTRIES_S, measured_control
-from experiments.simulator.scenario import SWITCHES, Scenario
+from simulator.measured import ENTRIES_S, measured_control
+from simulator.scenario import SWITCHES, Scenario
 from workload.cost import MODELS
 
 MERGING_GB = 0.5

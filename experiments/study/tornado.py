@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from experiments.intervals import Interval, mean_interval
-from experiments.simulator.money import bill
-from experiments.simulator.scenario import Prices, Scenario
+from commands.intervals import Interval, mean_interval
 from experiments.study.benefit import saved_an_hour_s
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, STEADY_P99, Sample, ratio
 from experiments.study.systems import Setting, system
+from simulator.money import bill
+from simulator.scenario import Prices, Scenario
 
 NODES, STORES = 32, 2
 CONTESTS = {

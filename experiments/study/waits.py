@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.intervals import Interval, mean_interval
+from commands.intervals import Interval, mean_interval
 from experiments.study.sample import MEAN, Sample, figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
 from experiments.tiers import plots, report
 from experiments.tiers.jobs import make_jobs, run_jobs
 from experiments.tiers.options import TiersOptions, parse_options

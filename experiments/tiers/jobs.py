@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 
-from experiments.parallel import run_all
+from commands.parallel import run_all
 from experiments.tiers.options import TiersOptions
 from experiments.tiers.scenarios import Result, play
 from workload.trace import Trace

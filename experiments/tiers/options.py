@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands.options import Option, list_of, number, one_of, parse_into, whole
 from controller.policies import POLICY_NAMES
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from hostlib.gate import GATES
-from hostlib.tier_rules import RULES
+from hostlib.model.gate import GATES
+from hostlib.model.tier_rules import RULES
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
 from workload.schedule import PLANNED

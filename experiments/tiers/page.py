@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.compiled import engine
+from emulator.result import revision
 from experiments.page import Section, bars, write_report
-from experiments.run.result import revision
 from experiments.tiers.options import TiersOptions
 from experiments.tiers.scenarios import SOURCES, Result
+from simulator.compiled import engine
 
 _TITLES = (
     "tiers", "gate", "prefetch", *SOURCES, "from SSD", "prefill saved, s", "fetching, s", "TTFT mean, ms",

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.result import revision
+from emulator.result import revision
 from experiments.tiers.options import TiersOptions
 from experiments.tiers.scenarios import SOURCES, Result
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.simulator.scenario import GB, Scenario
-from experiments.simulator.simulation import simulate
 from experiments.tiers.options import PREFETCHES, TiersOptions
-from hostlib.request_record import SOURCES
+from hostlib.node.request_record import SOURCES
+from simulator.scenario import GB, Scenario
+from simulator.simulation import simulate
 from workload.cost import make_cost_model
 from workload.trace import Trace
 

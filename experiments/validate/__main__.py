@@ -9,10 +9,9 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from experiments.command import Screen, run_command
+from commands.command import Screen, run_command
+from emulator.result import revision
 from experiments.logs import Open, OpenNetworks
-from experiments.run.result import revision
-from experiments.simulator.simulation import prepare
 from experiments.validate import literature, mooncake
 from experiments.validate.emulator import Comparison, compare, compare_drawn, incast, star
 from experiments.validate.gauge import gauge
@@ -21,6 +20,7 @@ from experiments.validate.options import ValidateOptions, parse_options
 from experiments.validate.page import SEED, write_page
 from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row, markdown
+from simulator.simulation import prepare
 
 INCAST_SPEED = 1.0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from experiments.simulator.scenario import GB, SWITCHES, Scenario
-from hostlib.gate import ANSWERS, HINTS, HOMES
+from hostlib.model.gate import ANSWERS, HINTS, HOMES
+from simulator.scenario import GB, SWITCHES, Scenario
 from workload.schedule import CONDUCTOR, SCHEDULERS
 from workload.shapes import SHAPES
 

@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import Path
 
 from experiments.logs import Open
-from experiments.simulator.emulate import Emulator
-from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import Scenario, load_scenario
-from experiments.simulator.simulation import simulate
+from experiments.simulate.emulate import Emulator
 from experiments.validate.drawn import draw
 from experiments.validate.gauge import Gauge, Gauging
 from experiments.validate.incast import write_incast
 from experiments.validate.measured import Measured, keep, kept, measured_of
 from experiments.validate.rows import Row
-from hostlib.request_record import SOURCES
+from hostlib.node.request_record import SOURCES
+from simulator.result import SimResult
+from simulator.scenario import Scenario, load_scenario
+from simulator.simulation import simulate
 from topologies.network import Network
 
 SCENARIOS = Path(__file__).parent / "scenarios"

@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import fmean, geometric_mean, linear_regression, median
 from typing import Final, TypeVar
 
-from experiments.bench_control.measure import Bench
-from experiments.errors import ExperimentError
-from experiments.simulator.machine_costs import MEASURED, MachineCosts
+from commands.errors import ExperimentError
+from experiments.bench.control.measure import Bench
+from simulator.machine_costs import MEASURED, MachineCosts
 
 ROUNDS: Final = 3
 FRAGMENTS: Final = 8
@@ -35,7 +35,7 @@ RESTS: Final = 7
 """Of the switch."""
 DRIFT: Final = 0.2
 """A machine whose hosts or entries took so much longer or shorter after a play than before it drifted."""
-_BENCH: Final = ("-m", "hostlib.bench", "--receive-one-by-one", "--block-bytes", "4096")
+_BENCH: Final = ("-m", "hostlib.tools.bench", "--receive-one-by-one", "--block-bytes", "4096")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import Scenario, load_scenario
-from experiments.simulator.simulation import simulate
 from experiments.validate.kvswitch_workload import BLOCK_TOKENS, ROUTING_S, Setting, Through, Way, write_trace
 from experiments.validate.rows import Row
+from simulator.result import SimResult
+from simulator.scenario import Scenario, load_scenario
+from simulator.simulation import simulate
 from workload.cost import MODELS
 
 LINK_S = 0.5e-3

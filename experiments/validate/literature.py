@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import Scenario, load_scenario
-from experiments.simulator.simulation import simulate
 from experiments.validate.rows import Row
+from simulator.result import SimResult
+from simulator.scenario import Scenario, load_scenario
+from simulator.simulation import simulate
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 TOLERANCE = 0.25

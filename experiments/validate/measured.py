@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from experiments.run.emulation import Measurements
-from experiments.run.result import RunResult, revision
-from experiments.simulator.emulate import Emulated
-from experiments.simulator.machine_costs import MEASURED, MachineCosts
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.spread import Spread, spread
+from emulator.emulation import Measurements
+from emulator.result import RunResult, revision
+from experiments.simulate.emulate import Emulated
 from experiments.validate.gauge import DRIFT, Reading, drift, mean_of
+from simulator.machine_costs import MEASURED, MachineCosts
+from simulator.scenario import Scenario
+from simulator.spread import Spread, spread
 
 _TOLD = ("arrival_s", "sources", "refused", "fetch_s", "waits_s", "queue_s", "prefill_s", "ttft_s")
 """Of each request, for whoever looks into a difference; seconds of the emulation."""

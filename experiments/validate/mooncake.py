@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import Scenario, load_scenario
-from experiments.simulator.simulation import simulate
 from experiments.validate.literature import SCENARIOS, TOLERANCE
 from experiments.validate.rows import Row
+from simulator.result import SimResult
+from simulator.scenario import Scenario, load_scenario
+from simulator.simulation import simulate
 from workload.cost import GPUS, MODELS, CostModel
 
 EXACT = 1e-9

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.options import Option, number, one_of, parse_into, whole
+from commands.options import Option, number, one_of, parse_into, whole
 
 PARTS = ("all", "literature", "emulator", "drawn")
 

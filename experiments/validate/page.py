@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.compiled import engine
+from emulator.result import revision
 from experiments.page import Section, bars, write_report
-from experiments.run.result import revision
-from experiments.simulator.scenario import Scenario
 from experiments.validate.rows import Row, figure
+from simulator.compiled import engine
+from simulator.scenario import Scenario
 
 SEED = Scenario().workload.seed
 _TITLES = ("scenario", "figure", "reference", "simulator", "deviation, %", "tolerance, %", "agrees")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.run.machine import ADVICE
-from experiments.run.result import revision
+from emulator.machine import ADVICE
+from emulator.result import revision
 from experiments.validate.emulator import Comparison
 from experiments.validate.gauge import TYPICAL_LIST
 from experiments.validate.rows import Row, figure, markdown

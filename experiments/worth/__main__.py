@@ -10,16 +10,16 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from commands.command import Screen, run_command
+from commands.intervals import Interval, mean_interval
+from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.parallel import run_all
 from controller.policies import OWN_POLICIES
-from experiments.command import Screen, run_command
-from experiments.compiled import engine
-from experiments.intervals import Interval, mean_interval
-from experiments.options import Option, list_of, number, one_of, parse_into, whole
-from experiments.parallel import run_all
-from experiments.run.result import revision
+from emulator.result import revision
 from experiments.worth.cells import BLEND, CODECS, GPU, MODEL, PREFIX, Cell, Cluster, Figures, play
 from experiments.worth.page import cells_table, write_page
 from experiments.worth.verdicts import Found, blended, compressed
+from simulator.compiled import engine
 from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, INSTANT
 from workload.generate import generate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import GB, Scenario
-from experiments.simulator.simulation import simulate
+from simulator.result import SimResult
+from simulator.scenario import GB, Scenario
+from simulator.simulation import simulate
 from workload.compression import NONE
 from workload.cost import make_cost_model
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.table import Table
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.page import Section, lines, write_report
 from experiments.page.report import Plot
 from experiments.pictures import panels, save

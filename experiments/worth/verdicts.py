@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from experiments.intervals import Interval, mean_interval
+from commands.intervals import Interval, mean_interval
 from experiments.worth.cells import BLEND, PREFIX, Cell, Figures
 
 Found = Mapping[Cell, Sequence[Figures]]

@@ -11,22 +11,26 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hostlib.engine.node_client import NodeClient
 from hostlib.engine.objects import Item, ObjectPool, OnMoved
 from hostlib.engine.pool import Block, KvPool
-from hostlib.errors import ConfigError
-from hostlib.seal import Seal
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.seal import Seal
 
 if TYPE_CHECKING:
     from hostlib.engine.config import PoolConfig
     from hostlib.engine.shared_client import BlockClient
     from hostlib.engine.space import KvSpace
-    from hostlib.transfer import BlockRef
+    from hostlib.protocol.transfer import BlockRef
 
 Result = TypeVar("Result")
+
+CLOSE_S = 2.0
+"""How long a pool that is closed may take to write down what was stored last."""
 
 _log = logging.getLogger("weir")
 
@@ -79,6 +83,10 @@ class BlockingObjects:
         """Offer objects, whose buffers stay as they are until the future is done."""
         return self._submit(self._objects.store(items))
 
+    def begin_delete(self, blocks: Sequence[BlockRef]) -> Future[list[bool]]:
+        """Have objects forgotten; which of them are certain not to be there any more."""
+        return self._submit(self._objects.delete(blocks))
+
     def load(self, items: Sequence[Item]) -> list[bool]:
         """Fetch objects into their buffers; which of them arrived."""
         return self.begin_load(items).result()
@@ -110,6 +118,10 @@ class BlockingObjects:
                 _log.warning("The pool's counters are not written: %s", error)
 
         async def close() -> None:
+            if self._objects.notes is not None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CLOSE_S):
+                        await self._objects.notes.flush()
             self._objects.close()
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
-from hostlib.errors import ConfigError
-from hostlib.members import MAX_NODES
-from hostlib.seal import PUBLIC_SECRET
-from hostlib.wire import MAX_REPLICAS
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.members import MAX_NODES
+from hostlib.protocol.seal import PUBLIC_SECRET
+from hostlib.protocol.wire import MAX_REPLICAS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -45,6 +45,8 @@ class PoolConfig:
     the node's client and does not answer is left alone so long, and longer each time, up to a minute."""
     report: str | None = None
     """File to which the counters are written as JSON when the pool is closed."""
+    listed: bool = False
+    """Whether what is stored is written down in the pool, for `weir pool` (`hostlib.engine.listed`)."""
     waiting_bytes: int = 1 << 28
     """Copies of blocks that wait to be stored; what comes on top is copied when there is room."""
 
@@ -80,6 +82,8 @@ class PoolConfig:
         self._check_addresses()
         if not isinstance(self.report, str | None):
             raise ConfigError(f"pool setting 'report' is the name of a file, not {self.report!r}")
+        if type(self.listed) is not bool:
+            raise ConfigError(f"pool setting 'listed' is true or false, not {self.listed!r}")
         if type(self.tenant) is not int or not 0 <= self.tenant <= 0xFFFF:
             raise ConfigError(f"pool setting 'tenant' is from 0 to 65535, not {self.tenant!r}")
         try:

@@ -9,13 +9,13 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hostlib.errors import ConfigError
-from hostlib.wire import MAX_BLOCK_BYTES
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.wire import MAX_BLOCK_BYTES
 
 if TYPE_CHECKING:
     import asyncio
 
-    from hostlib.wire import Buffer
+    from hostlib.protocol.wire import Buffer
 
 MAX_LINE_BYTES = 1 << 16
 """Enough for the longest request: 256 questions."""

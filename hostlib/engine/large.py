@@ -19,16 +19,21 @@ import struct
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hostlib.errors import BlockNotFoundError, CorruptBlockError, TransferTimeoutError
-from hostlib.transfer import BlockRef, FetchedBlock
-from hostlib.wire import Buffer, fingerprint
+from hostlib.protocol.errors import (
+    BlockNotFoundError,
+    BlockTooLongError,
+    CorruptBlockError,
+    TransferTimeoutError,
+)
+from hostlib.protocol.transfer import BlockRef, FetchedBlock
+from hostlib.protocol.wire import Buffer, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
     from hostlib.engine.shared_client import BlockClient
-    from hostlib.seal import Seal
+    from hostlib.protocol.seal import Seal
 
 MAX_OBJECT_BYTES: Final = 1 << 30
 PART_BYTES: Final = 1 << 22
@@ -128,6 +133,26 @@ class LargeObjects:
             except BlockNotFoundError:
                 continue
         raise BlockNotFoundError(block.key, "none of its homes holds all of it")
+
+    async def delete(self, block: BlockRef) -> bool:
+        """Have an object forgotten, whatever its length: its manifests before its parts. Returns whether any
+        of it was there. Raises as `Client.delete`."""
+        found = False
+        for slot in range(SLOTS):
+            try:
+                manifest = await self._manifest(block, slot)
+            except (BlockTooLongError, CorruptBlockError):  # an object without parts, or nobody's
+                manifest = None
+            there = await self._client.delete(self._slot(block, slot))
+            found = found or there
+            if manifest is None:
+                break
+            parts = self._parts(block, manifest)
+            await _each(len(parts), lambda number, parts=parts: self._delete(parts[number]))  # type: ignore[misc]
+        return found
+
+    async def _delete(self, block: BlockRef) -> None:
+        await self._client.delete(block)
 
     async def _manifest(self, block: BlockRef, slot: int) -> Manifest | None:
         named = self._slot(block, slot)

@@ -13,24 +13,24 @@ import time
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.endpoint import UdpEndpoint
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
 from hostlib.engine.frames import Channel
 from hostlib.engine.reach import Reach
 from hostlib.engine.shared_client import BlockClient, Guest, Host
-from hostlib.errors import ConfigError, TransferTimeoutError
-from hostlib.health import HealthOptions
-from hostlib.members import Members
-from hostlib.wire import KV_PORT
+from hostlib.protocol.errors import ConfigError, TransferTimeoutError
+from hostlib.protocol.members import Members
+from hostlib.protocol.wire import KV_PORT
+from hostlib.transport.endpoint import UdpEndpoint
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from hostlib.engine.config import PoolConfig
-    from hostlib.seal import Seal
-    from hostlib.transfer import BlockRef, FetchedBlock
-    from hostlib.wire import Buffer
+    from hostlib.protocol.seal import Seal
+    from hostlib.protocol.transfer import BlockRef, FetchedBlock
+    from hostlib.protocol.wire import Buffer
 
 Result = TypeVar("Result")
 
@@ -108,6 +108,10 @@ class NodeClient:
         if not blocks:
             return []
         return await self._with_client(blocks[0], lambda client: client.present(blocks, within_s))
+
+    async def delete(self, block: BlockRef) -> bool:
+        """As `Client.delete`."""
+        return await self._with_client(block, lambda client: client.delete(block))
 
     def close(self) -> None:
         """Give up all transfers; another process may take over."""

@@ -17,21 +17,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostlib.engine.failed_loads import FailedLoads
 from hostlib.engine.large import MAX_OBJECT_BYTES, LargeObjects
+from hostlib.engine.listed import Lists, Notes
 from hostlib.engine.silence import Silence
 from hostlib.engine.store_queue import StoreQueue
-from hostlib.errors import TransferError
-from hostlib.seal import Seal
-from hostlib.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
+from hostlib.protocol.errors import TransferError
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from hostlib.engine.config import PoolConfig
     from hostlib.engine.shared_client import BlockClient
-    from hostlib.transfer import BlockRef, FetchedBlock
+    from hostlib.protocol.transfer import BlockRef, FetchedBlock
 
 OBJECTS_IN_FLIGHT = 64
 """Of one load: enough to fill all homes' windows, few enough to bound what is assembled at once."""
+DELETES_IN_FLIGHT = 64
 QUESTIONS_IN_FLIGHT = 256
 """Of one look-up."""
 LOOKUPS_IN_FLIGHT = 8
@@ -51,6 +53,8 @@ class Item(NamedTuple):
     block: BlockRef
     buffer: Buffer
     """Where its bytes go to or come from, contiguous; a load needs a writable one of the object's length."""
+    name: str = ""
+    """Under which it is written down (`hostlib.engine.listed`); empty for the pool's own."""
 
     @property
     def size(self) -> int:
@@ -95,6 +99,7 @@ class PoolStats:
     """Sum over loads, each from its first request to its last object."""
     stored_objects: int = 0
     stored_bytes: int = 0
+    deleted_objects: int = 0
     not_stored: int = 0
     """Objects that were not offered: too many waited, or the engine took the block back before its turn."""
     failed: Counter[str] = field(default_factory=Counter)
@@ -122,6 +127,9 @@ class ObjectPool:
         self._failed_loads = FailedLoads()
         seal = Seal(config.tenant, config.secret_bytes())
         self._large = LargeObjects(client, seal, config.replicas, config.transfer_timeout_s)
+        self.listed_as = ""
+        """Name under which objects are written down that have none of their own."""
+        self.notes = Notes(Lists(client, seal, config.replicas)) if config.listed else None
         self._said_not_stored = self._said_length = False
         self._lookups = asyncio.Semaphore(LOOKUPS_IN_FLIGHT)
 
@@ -233,6 +241,24 @@ class ObjectPool:
         self._not_stored(held.count(None), sum(item.size for item in items))
         return [one is True for one in held]
 
+    async def delete(self, blocks: Sequence[BlockRef]) -> list[bool]:
+        """Have objects forgotten; which of them are certain not to be there any more, for anybody."""
+        turns = asyncio.Semaphore(DELETES_IN_FLIGHT)
+
+        async def delete(block: BlockRef) -> bool:
+            async with turns:
+                try:
+                    there = await self._large.delete(block)
+                except TransferError as error:
+                    self._on_failed(error, ())
+                    return False
+                self.stats.deleted_objects += there
+                return True
+
+        if not await self._ready():
+            return [False] * len(blocks)
+        return list(await asyncio.gather(*(delete(block) for block in blocks)))
+
     def close(self) -> None:
         """Give up all transfers."""
         self._client.close()
@@ -316,6 +342,8 @@ class ObjectPool:
         self.silence.look()
         self.stats.stored_objects += 1
         self.stats.stored_bytes += len(content)
+        if self.notes is not None and (name := item.name or self.listed_as):
+            self.notes.add(name, block.key, len(content))
         return True
 
     def _refuse_length(self, length: int) -> None:

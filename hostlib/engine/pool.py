@@ -12,9 +12,9 @@ from hostlib.engine.failed_loads import FailedLoads
 from hostlib.engine.objects import Item, ObjectPool, now_s
 from hostlib.engine.prefix_search import PrefixSearch
 from hostlib.engine.reach import Reach
-from hostlib.errors import BlockNotFoundError, KeySpaceError, TransferError
-from hostlib.transfer import BlockRef
-from hostlib.wire import fingerprint
+from hostlib.protocol.errors import BlockNotFoundError, KeySpaceError, TransferError
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import fingerprint
 
 if TYPE_CHECKING:
     from hostlib.engine.config import PoolConfig
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hostlib.engine.prefix_search import Place
     from hostlib.engine.shared_client import BlockClient
     from hostlib.engine.space import KvSpace
-    from hostlib.seal import Seal
+    from hostlib.protocol.seal import Seal
 
 BlockReader = Callable[[], "Sequence[Item] | None"]
 """Copies a block out of the engine and returns its objects in order; None if the engine has taken it back. It
@@ -40,6 +40,7 @@ class KvPool(ObjectPool):
 
     def __init__(self, client: BlockClient, config: PoolConfig, seal: Seal, space: KvSpace) -> None:
         super().__init__(client, config)
+        self.listed_as = space.name
         self._seal, self._space = seal, space
         self._joined = False
         self._refused: KeySpaceError | None = None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any, Final
 
-from hostlib.transfer import BlockRef
-from hostlib.wire import KEY_BYTES, MAX_BLOCK_BYTES, MAX_REPLICAS
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import KEY_BYTES, MAX_BLOCK_BYTES, MAX_REPLICAS
 
 if TYPE_CHECKING:
     from hostlib.engine.frames import Frame
@@ -51,6 +51,15 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
+class Delete:
+    """Have a block forgotten."""
+
+    number: int
+    block: BlockRef
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Present:
     """Ask whether blocks are there."""
 
@@ -67,7 +76,7 @@ class Cancel:
     number: int
 
 
-Request = Get | Put | Present
+Request = Get | Put | Delete | Present
 
 
 def parse_request(frame: Frame) -> Request | Cancel:
@@ -91,6 +100,8 @@ def parse_request(frame: Frame) -> Request | Cancel:
             _whole(said.get("replicas"), 1, MAX_REPLICAS),
             None if at_least is None else _whole(at_least, 1, MAX_REPLICAS),
         )
+    if what == "delete":
+        return Delete(number, block)
     if what == "get":
         room = said.get("room")
         return Get(number, block, None if room is None else _whole(room, 0, MAX_BLOCK_BYTES))

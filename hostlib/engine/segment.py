@@ -24,16 +24,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hostlib.engine.objects import Item
-from hostlib.errors import HostlibError, TransferTimeoutError
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import HostlibError, TransferTimeoutError
+from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostlib.engine.objects import ObjectPool
     from hostlib.engine.shared_client import BlockClient
-    from hostlib.seal import Seal
-    from hostlib.wire import Buffer
+    from hostlib.protocol.seal import Seal
+    from hostlib.protocol.wire import Buffer
 
 _PAGE: Final = b"weir segment page"
 _COMMIT: Final = b"weir segment commit"

@@ -3,6 +3,7 @@
 guest > {"do": "hello", "settings": {...}}                      < {"n": 0} | {"n": 0, "refused": why}
 guest > {"n": 5, "do": "get", "block": [...], "room": bytes}    < {"n": 5, "fetched": [...]} + content
         {"n": 6, "do": "put", "block": [...], ...} + content    < {"n": 6}
+        {"n": 8, "do": "delete", "block": [...]}                < {"n": 8, "deleted": whether it was there}
         {"n": 7, "do": "present", "blocks": [[...]], ...}       < {"n": 7, "present": [true, false, null]}
         {"n": 5, "do": "cancel"}                                < any of them: {"n": 5, "error": [...]}
 
@@ -23,6 +24,7 @@ from hostlib.engine.requests import (
     MAX_QUESTIONS,
     MAX_WITHIN_S,
     Cancel,
+    Delete,
     Present,
     Put,
     Request,
@@ -31,7 +33,7 @@ from hostlib.engine.requests import (
     parse_request,
 )
 from hostlib.engine.room import Room
-from hostlib.errors import (
+from hostlib.protocol.errors import (
     BlockNotFoundError,
     BlockTooLongError,
     ConfigError,
@@ -41,15 +43,15 @@ from hostlib.errors import (
     TransferError,
     TransferTimeoutError,
 )
-from hostlib.members import MAX_NODES
-from hostlib.transfer import FetchedBlock, FetchTimes
-from hostlib.wire import MAX_BLOCK_BYTES
+from hostlib.protocol.members import MAX_NODES
+from hostlib.protocol.transfer import FetchedBlock, FetchTimes
+from hostlib.protocol.wire import MAX_BLOCK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hostlib.transfer import BlockRef
-    from hostlib.wire import Buffer
+    from hostlib.protocol.transfer import BlockRef
+    from hostlib.protocol.wire import Buffer
 
 GONE: Final = "the process with this node's client has ended"
 GREETING_S = 10.0
@@ -71,7 +73,7 @@ _ERRORS: Final[dict[str, type[TransferError]]] = {
 
 
 class BlockClient(Protocol):
-    """What engines need of `hostlib.client.Client`."""
+    """What engines need of `hostlib.client.client.Client`."""
 
     @property
     def suspects(self) -> list[str]: ...
@@ -88,6 +90,8 @@ class BlockClient(Protocol):
     ) -> None: ...
 
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]: ...
+
+    async def delete(self, block: BlockRef) -> bool: ...
 
     def close(self) -> None: ...
 
@@ -194,6 +198,8 @@ class _Visit:
         client = self._client
         if isinstance(request, Present):
             return {"present": await client.present(request.blocks, request.within_s)}, b""
+        if isinstance(request, Delete):
+            return {"deleted": await client.delete(request.block)}, b""
         if isinstance(request, Put):
             await client.put(
                 request.block, request.content, replicas=request.replicas, at_least=request.at_least
@@ -263,6 +269,11 @@ class Guest:
         """As `Client.put`."""
         said = {"do": "put", "block": block_fields(block), "replicas": replicas, "at_least": at_least}
         await self._ask(block, said, memoryview(content).nbytes, content)
+
+    async def delete(self, block: BlockRef) -> bool:
+        """As `Client.delete`."""
+        said = {"do": "delete", "block": block_fields(block)}
+        return (await self._ask(block, said))[0].get("deleted") is True
 
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
         """As `Client.present`."""

@@ -1,9 +1,9 @@
 """Which blocks are interchangeable: the parameters of an engine's KV cache, and the keys made from them.
 
-A block's key is the tenant's keyed hash (`hostlib.seal`) of the parameters, the parent's key and the block's
-token ids: any process on any machine derives the same key for the same prefix, and another one where anything
-differs that shapes the bytes. An object is what is stored under one key: some layers of a block, of one shard
-of a model that is split over ranks. Block keys are the same for all ranks; object keys are not.
+A block's key is the tenant's keyed hash (`hostlib.protocol.seal`) of the parameters, the parent's key and the
+block's token ids: any process on any machine derives the same key for the same prefix, and another one where
+anything differs that shapes the bytes. An object is what is stored under one key: some layers of a block, of
+one shard of a model that is split over ranks. Block keys are the same for all ranks; object keys are not.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hostlib.seal import Seal
+    from hostlib.protocol.seal import Seal
 
 MAX_DESCRIPTOR_BYTES: Final = 4096
 UNNAMED: Final = ""

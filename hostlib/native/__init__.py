@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from hostlib.wire import Buffer
+    from hostlib.protocol.wire import Buffer
 
 
 Served = tuple[int, int, int, int, list[tuple[int, bytes, int, int, int]]]

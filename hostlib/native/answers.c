@@ -1,4 +1,4 @@
-/* GETs in bursts at a storage node: what hostlib/storage_node.py does for one GET of a block in DRAM, for as many as
+/* GETs in bursts at a storage node: what hostlib/storage/storage_node.py does for one GET of a block in DRAM, for as many as
    come one behind the other. Whatever is out of the ordinary ends a run and is left to Python. */
 #include "layout.h"
 
@@ -39,7 +39,7 @@ typedef struct {
     Py_ssize_t retries, bypasses, repairs;
 } Shelf;
 
-/* A hostlib.block.Block: 1, or 0 for what can't be one. */
+/* A hostlib.protocol.block.Block: 1, or 0 for what can't be one. */
 static int read_block(Block *block, PyObject *held) {
     PyObject *write = slot_of(&held_slots, held, HELD_WRITE), *content = slot_of(&held_slots, held, HELD_CONTENT);
     PyObject *tags = slot_of(&held_slots, held, HELD_TAGS);

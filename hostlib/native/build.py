@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from hostlib.errors import HostlibError
+from hostlib.protocol.errors import HostlibError
 
 MODULE = "weir_native"
 UNUSED_DAYS = 30

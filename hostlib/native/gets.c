@@ -1,4 +1,4 @@
-/* GETs in bursts, as a client sends them: what hostlib/fetch.py does for one fetch, for those of many. */
+/* GETs in bursts, as a client sends them: what hostlib/client/fetch.py does for one fetch, for those of many. */
 #include "layout.h"
 
 enum { ASKING_BLOCK, ASKING_CONTENT, ASKING_EPOCH, ASKING_FIRST, ASKING_FLAGS, ASKING_FRAGMENTS, ASKING_STARTED };
@@ -13,7 +13,7 @@ typedef struct {
     unsigned tenant, epoch;
 } Asker;
 
-/* A field of a hostlib.transfer.BlockRef; -1 with an exception. */
+/* A field of a hostlib.protocol.transfer.BlockRef; -1 with an exception. */
 static long long field_of(PyObject *block, int which, long long most) {
     long long number = PyLong_AsLongLong(PyTuple_GET_ITEM(block, which));
     if ((number < 0 || number > most) && !PyErr_Occurred())

@@ -1,4 +1,4 @@
-/* PUTs in bursts at a storage node: what hostlib/storage_node.py and hostlib/assembly.py do for one fragment, for
+/* PUTs in bursts at a storage node: what hostlib/storage/storage_node.py and hostlib/transport/assembly.py do for one fragment, for
    many of one write. */
 #include "layout.h"
 

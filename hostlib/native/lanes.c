@@ -1,4 +1,4 @@
-/* What hostlib/lane.py does for each request that is answered, for many at once. The rules are those of
+/* What hostlib/client/lane.py does for each request that is answered, for many at once. The rules are those of
    Lane.settle and RoundTrips.measure, in the same order and the same arithmetic. */
 #include "lanes.h"
 

@@ -1,4 +1,4 @@
-/* What files that read a hostlib.lane.Lane share: names of attributes, and how to get at them. */
+/* What files that read a hostlib.client.lane.Lane share: names of attributes, and how to get at them. */
 #ifndef WEIR_LANES_H
 #define WEIR_LANES_H
 

@@ -1,4 +1,4 @@
-/* Where the fields of a message are (hostlib/wire.py has the picture); a test compares the numbers. */
+/* Where the fields of a message are (hostlib/protocol/wire.py has the picture); a test compares the numbers. */
 #ifndef WEIR_LAYOUT_H
 #define WEIR_LAYOUT_H
 
@@ -128,13 +128,13 @@ static inline int set_number_slot(const Slots *slots, PyObject *object, int whic
 
 enum { REQUEST_OWNER, REQUEST_FRAGMENT, REQUEST_FLAGS, REQUEST_TRIES, REQUEST_FIRST_SENT, REQUEST_SENT,
        REQUEST_TIMEOUT, REQUEST_DONE, REQUEST_LANE };
-extern Slots weir_request_slots; /* of hostlib.lane.Request */
+extern Slots weir_request_slots; /* of hostlib.client.lane.Request */
 
 /* Lanes with requests that were answered in one burst: their windows are read once and written once (lanes.c). */
 enum { MOST_LANES = 8 };
 
 typedef struct {
-    PyObject *object; /* hostlib.lane.RoundTrips */
+    PyObject *object; /* hostlib.client.lane.RoundTrips */
     double smoothed_s, variance_s, first_heard_s;
     int was_heard, learned, measured;
 } Trips;

@@ -1,4 +1,4 @@
-/* PUTs in bursts at a client: what hostlib/offers.py does for one fragment that is sent or acknowledged, for many of
+/* PUTs in bursts at a client: what hostlib/client/offers.py does for one fragment that is sent or acknowledged, for many of
    one block. */
 #include "layout.h"
 

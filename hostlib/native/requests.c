@@ -1,4 +1,4 @@
-/* Requests that wait, are sent or are not wanted any more: what hostlib/lane.py does for one of them, for many at
+/* Requests that wait, are sent or are not wanted any more: what hostlib/client/lane.py does for one of them, for many at
    once. The rules are those of Lane.add, Lane.take, Lane.launched and Lane.drop. */
 #include "lanes.h"
 

@@ -1,4 +1,4 @@
-/* Datagrams in and out, many in a call: the rest of the endpoint is hostlib/endpoint.py. */
+/* Datagrams in and out, many in a call: the rest of the endpoint is hostlib/transport/endpoint.py. */
 #define _GNU_SOURCE
 #include "layout.h"
 

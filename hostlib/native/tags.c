@@ -1,6 +1,6 @@
 /* Tags: keyed BLAKE2b-128 (RFC 7693) of the 32 bytes of a message that say what its value is of, and of the padded
    value. Messages are hashed side by side, a word of each in a vector: a hash by itself waits for its own last step
-   most of the time. hostlib/seal.py is the reference. */
+   most of the time. hostlib/protocol/seal.py is the reference. */
 #include "layout.h"
 
 enum {
@@ -81,6 +81,23 @@ int weir_prepare_tags(void) {
     return 0;
 }
 
+/* The tag of a first fragment: a hash of the keyed one, which stays the writer's proof (hostlib/protocol/seal.py, closed). */
+static void close_tag(uint8_t *tag) {
+    uint8_t block[BLOCK_BYTES] = {0};
+    static const uint8_t person[TAG_BYTES] = "weir proof";
+    memcpy(block, tag, TAG_BYTES);
+    Lanes_4 state[8], words[WORDS];
+    for (int i = 0; i < 8; i++) state[i] = (Lanes_4){0} + START[i];
+    for (int i = 0; i < WORDS; i++) words[i] = (Lanes_4){0} + word_at(block + 8 * i);
+    state[0] ^= (Lanes_4){0} + (0x01010000u ^ TAG_BYTES);
+    state[6] ^= (Lanes_4){0} + word_at(person);
+    state[7] ^= (Lanes_4){0} + word_at(person + 8);
+    compress_4(state, words, TAG_BYTES, 1);
+    uint64_t made[2] = {state[0][0], state[1][0]};
+    uint64_t ordered[2] = {word_at((const uint8_t *)&made[0]), word_at((const uint8_t *)&made[1])};
+    memcpy(tag, ordered, TAG_BYTES);
+}
+
 static void hash_all(int kind, const uint8_t *keyed, const uint8_t *const messages[], size_t count,
                      uint8_t (*tags)[TAG_BYTES]) {
     uint64_t start[8];
@@ -95,6 +112,7 @@ static void hash_all(int kind, const uint8_t *keyed, const uint8_t *const messag
         for (size_t i = 0; i < here; i++) {
             uint64_t words[2] = {word_at((const uint8_t *)&low[i]), word_at((const uint8_t *)&high[i])};
             memcpy(tags[at + i], words, TAG_BYTES);
+            if (load16(messages[at + i] + AT_FRAGMENT) == 0) close_tag(tags[at + i]);
         }
     }
 }

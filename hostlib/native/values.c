@@ -1,4 +1,4 @@
-/* VALUEs in bursts at a client: what hostlib/fetches.py does for one fragment, for as many as come one behind the
+/* VALUEs in bursts at a client: what hostlib/client/fetches.py does for one fragment, for as many as come one behind the
    other and are what was asked for, of whatever blocks. Whatever is out of the ordinary ends a run and is left to
    Python. */
 #include "layout.h"

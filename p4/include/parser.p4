@@ -64,6 +64,8 @@ parser weir_parser(
             OP_PUT: check_fragment_of_value;
             OP_PUT_ACK: check_fragment;
             OP_FOUND: check_fragment;
+            OP_DELETE: check_fragment;
+            OP_DELETED: check_fragment;
             OP_INVALIDATE: check_fragment;
             OP_RECLAIM: check_fragment;
             OP_FILL: check_fragment;

@@ -70,6 +70,15 @@ control pending(
             && (asked[15:0] == headers.kv.fragments || is_reply && asked[15:0] == 0);
     }
 
+    // Nobody waits any more for an answer that may be of before a deletion. Who merged asks again.
+    action dissolve(bit<8> of_purpose, bit<32> at) {
+        bit<168> claimed;
+        pending_place.read(claimed, at);
+        pending_waiters.read(waiting, at);
+        bool of_block = claimed == headers.kv.tenant ++ headers.kv.key ++ 16w0 ++ of_purpose;
+        pending_waiters.write(at, of_block ? 0 : waiting);
+    }
+
     action claim(waiters_t waiters) {
         pending_place.write(cell, place);
         pending_asked.write(cell, home ++ headers.kv.content ++ headers.kv.fragments);
@@ -84,7 +93,17 @@ control pending(
         is_reply = headers.kv.op == OP_VALUE && flags & FLAG_PUSHED == 0 || headers.kv.op == OP_NOT_FOUND
             || headers.kv.op == OP_REFUSED && headers.kv.generation == REFUSED_UNREADABLE;
 
-        if ((headers.kv.op == OP_GET || is_reply) && (flags & FLAG_BYPASS == 0 || flags & FLAG_REPAIR != 0)) {
+        if (headers.kv.op == OP_DELETED) {
+            // Every read begins with fragment 0, and so do fills: who asks from here on asks a home.
+            bit<8> repair = (bit<8>) (FLAG_REPAIR >> 4);
+            bit<8> fill = (bit<8>) (FLAG_FILL >> 4);
+            dissolve(0, first);
+            dissolve(0, second);
+            dissolve(repair, first);
+            dissolve(repair, second);
+            dissolve(fill, first);
+            dissolve(fill, second);
+        } else if ((headers.kv.op == OP_GET || is_reply) && (flags & FLAG_BYPASS == 0 || flags & FLAG_REPAIR != 0)) {
             settings.apply();
             merging = merging && purpose == 0;
             home = is_reply ? headers.ipv4.src_addr : headers.ipv4.dst_addr;

@@ -1,4 +1,4 @@
-// The wire protocol's constants. This file is their only source: hostlib/wire.py
+// The wire protocol's constants. This file is their only source: hostlib/protocol/wire.py
 // holds a copy for the hosts, and a test compares the two name by name.
 #ifndef WEIR_PROTOCOL_P4
 #define WEIR_PROTOCOL_P4
@@ -23,6 +23,8 @@ const bit<8> OP_HELLO     = 9;      // host -> controller: I am here; which memb
 const bit<8> OP_LIST      = 10;     // store -> store: which blocks of mine do you hold, from this key on?
 const bit<8> OP_KEYS      = 11;     // store -> store: these (carries a value)
 const bit<8> OP_EXPECT    = 12;     // node -> controller: these blocks will be put (carries a value)
+const bit<8> OP_DELETE    = 13;     // node or store -> store: forget this write; `tag` proves the tenant's secret
+const bit<8> OP_DELETED   = 14;     // store -> who asked: it is gone from here, and stays away
 
 // Operations that only the controller sends, as PacketOut.
 const bit<8> OP_INVALIDATE = 16;    // forget what the fragment's slot holds
@@ -40,10 +42,11 @@ const bit<16> FLAG_FILL      = 0x0010;  // GET: all from this fragment on; VALUE
 const bit<16> FLAG_RECLAIM   = 0x0020;  // PUT, PUT_ACK: a block on its way out of the pool
 const bit<16> FLAG_PUSHED    = 0x0040;  // VALUE, PUSH: nobody asked; the controller expects that it will be wanted
 const bit<16> FLAG_SUBSCRIBE = 0x0080;  // GET: push to me what else there is of this prefix
-const bit<16> FLAG_HELD      = 0x0100;  // PUT_ACK: the home now holds the whole block, as asked (see DURABLE)
+const bit<16> FLAG_HELD      = 0x0100;  // PUT_ACK: the home now holds the whole block, as asked (see DURABLE); DELETED: all switches know
 const bit<16> FLAG_REPAIR    = 0x0200;  // GET with BYPASS: the pool's value failed its tag; VALUE: put it right
 const bit<16> FLAG_DURABLE   = 0x0400;  // PUT: HELD when it is on stable storage, not before; PUT_ACK: it is
 const bit<16> FLAG_CREATED   = 0x0800;  // PUT_ACK with HELD: the block was not here before this PUT
+const bit<16> FLAG_TOMBSTONES = 0x1000; // LIST, KEYS: of what was deleted, not of what is held
 
 // Why something is refused: OP_REFUSED has one in `generation`.
 const bit<32> REFUSED_FULL       = 1;   // no room on the disk
@@ -53,5 +56,7 @@ const bit<32> REFUSED_CONTENT    = 4;   // another write of this key is there al
 const bit<32> REFUSED_UNREADABLE = 5;   // it was here; the disk can't give it back
 const bit<32> REFUSED_BUSY       = 6;   // too much waits already
 const bit<32> REFUSED_NOT_HOME   = 7;   // PUT: by its list of storage nodes the asked one is no home of the block
+const bit<32> REFUSED_DELETED    = 8;   // PUT: this write was deleted
+const bit<32> REFUSED_PROOF      = 9;   // DELETE: the proof is not this write's
 
 #endif

@@ -16,7 +16,8 @@ control rates(
     meter(METERED_PORTS, MeterType.packets) special;
 
     apply {
-        if (headers.kv.op == OP_GET || headers.kv.op == OP_STAT || headers.kv.op == OP_LIST) {
+        if (headers.kv.op == OP_GET || headers.kv.op == OP_STAT || headers.kv.op == OP_LIST
+            || headers.kv.op == OP_DELETE) {
             bit<2> color = COLOR_GREEN;
             requests.execute_meter<bit<2>>((bit<32>) standard_metadata.ingress_port, color);
             if (color != COLOR_GREEN) {

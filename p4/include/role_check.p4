@@ -43,14 +43,17 @@ control role_check(
             bit<8> op = headers.kv.op;
             bit<8> needed = ROLE_CONTROL;
             bool writes = op == OP_PUT || op == OP_EXPECT;
-            if (writes || op == OP_GET || op == OP_STAT || op == OP_HELLO) {
+            if (writes || op == OP_GET || op == OP_STAT || op == OP_HELLO || op == OP_DELETE) {
                 needed = ROLE_REQUEST;
-            } else if (op >= OP_VALUE && op <= OP_FOUND || op == OP_KEYS) {
+            } else if (op >= OP_VALUE && op <= OP_FOUND || op == OP_KEYS || op == OP_DELETED) {
                 needed = ROLE_REPLY;
+                if (op == OP_DELETED && metadata.role & ROLE_CONTROL != 0) {
+                    needed = ROLE_CONTROL;              // to this switch, and to who asked for it
+                }
             } else if (op == OP_LIST) {
                 needed = ROLE_REQUEST | ROLE_REPLY;     // keys are for stores alone
             }
-            bool known = op >= OP_GET && op <= OP_EXPECT || op >= OP_INVALIDATE && op <= OP_MEMBERS;
+            bool known = op >= OP_GET && op <= OP_DELETED || op >= OP_INVALIDATE && op <= OP_MEMBERS;
             // A host that asks in the pool's name could make a reply end in the switch.
             bool in_the_pools_name = is_host && needed == ROLE_REQUEST
                 && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0;

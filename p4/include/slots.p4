@@ -16,6 +16,7 @@
 typedef bit<128> write_t;                       // writer ++ generation ++ content
 
 const ipv4_address_t FROM_HOME = 0;             // as the writer of what a home sent
+const ipv4_address_t DELETED = 0xffffffff;      // as the writer of what was deleted: no slot has it
 
 register<write_t>(POOL_SLOTS) block_write;      // at the block's first slot
 register<write_t>(POOL_SLOTS) slot_write;
@@ -154,6 +155,12 @@ control slots(
         metadata.outcome = OUTCOME_CONTROL;
     }
 
+    // All slots of the block are empty from here on, and what was deleted does not fill them again.
+    action forget_write() {
+        block_write.write(metadata.base_slot, DELETED ++ metadata.generation ++ headers.kv.content);
+        slot_write.write(metadata.base_slot, 0);
+    }
+
     action invalidate() {
         slot_write.write(metadata.slot, 0);
         metadata.fate = fate_t.RETURN;
@@ -179,9 +186,11 @@ control slots(
             bool repairs = headers.kv.flags & FLAG_REPAIR != 0;
             bool bypasses = headers.kv.flags & FLAG_BYPASS != 0;
             bool same = metadata.content == headers.kv.content;
+            bool was_deleted = metadata.writer == DELETED && same;
             bool open = metadata.content == 0 || metadata.writer != FROM_HOME || same;
-            bool from_home = metadata.awaited && (repairs || !bypasses && !metadata.filled && open);
-            bool from_node = metadata.content == 0 && headers.kv.flags & FLAG_RECLAIM == 0;
+            bool from_home = metadata.awaited && !was_deleted && (repairs || !bypasses && !metadata.filled && open);
+            bool from_node = (metadata.content == 0 || metadata.writer == DELETED && !same)
+                && headers.kv.flags & FLAG_RECLAIM == 0;
             if (metadata.present && headers.kv.content != 0 && (puts ? from_node : from_home)) {
                 bit<32> checksum;
                 hash(checksum, HashAlgorithm.crc32, (bit<32>) 0,
@@ -204,9 +213,19 @@ control slots(
             }
         } else if (headers.kv.op == OP_PUT_ACK) {
             bit<16> made = FLAG_HELD | FLAG_CREATED;
-            if (metadata.present && metadata.content == 0 && headers.kv.content != 0
+            bool vacant = metadata.content == 0
+                || metadata.writer == DELETED && metadata.content != headers.kv.content;
+            if (metadata.present && vacant && headers.kv.content != 0
                 && headers.kv.flags & (made | FLAG_RECLAIM) == made) {
                 let_puts_count();
+            }
+        } else if (headers.kv.op == OP_DELETED) {
+            if (metadata.present && headers.kv.content != 0 && metadata.content == headers.kv.content) {
+                forget_write();
+            }
+            if (metadata.role & ROLE_CONTROL != 0 && headers.kv.flags & FLAG_HELD == 0) {
+                metadata.fate = fate_t.RETURN;
+                metadata.outcome = OUTCOME_CONTROL;
             }
         } else if (headers.kv.op == OP_RECLAIM) {
             if (metadata.filled) {

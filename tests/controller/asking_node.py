@@ -12,7 +12,7 @@ import socket
 import sys
 from hashlib import shake_256
 
-from hostlib import wire
+from hostlib.protocol import wire
 
 TRY_S, TRIES = 1.0, 60
 

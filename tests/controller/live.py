@@ -19,8 +19,8 @@ from scapy.packet import Packet
 from controller.addressing import Mac
 from controller.block_id import key_of, tenant_of
 from controller.config import Config, Host, PoolSize, Port, Route, SwitchConfig, Thresholds
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

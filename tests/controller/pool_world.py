@@ -10,11 +10,11 @@ from controller.block_id import block_id, key_of
 from controller.config import PoolSize, Thresholds
 from controller.operations import Answer, HotMiss
 from controller.policies import Event, make_policy
-from controller.pool import Pool
-from controller.residual_value import ResidualValue
-from hostlib import wire
-from hostlib.expected import expectation
-from hostlib.transfer import BlockRef
+from controller.pool.pool import Pool
+from controller.pool.residual_value import ResidualValue
+from hostlib.protocol import wire
+from hostlib.protocol.expected import expectation
+from hostlib.protocol.transfer import BlockRef
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 

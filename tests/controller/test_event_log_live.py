@@ -14,8 +14,8 @@ from controller.config import Config, PoolSize, Thresholds
 from controller.policies import POLICY_NAMES, Admit, Evict, Hits, HomeLoad, Miss, make_policy
 from controller.policies.eventlog import read_events, read_head
 from controller.process import ControllerProcess
-from hostlib import wire
-from hostlib.wire import fingerprint
+from hostlib.protocol import wire
+from hostlib.protocol.wire import fingerprint
 from tests.controller.live import (
     DEFINES,
     FRAGMENTS,

@@ -15,9 +15,9 @@ from controller.block_id import block_id
 from controller.config import Host
 from controller.frames import control_frame, internet_checksum, parse_answer
 from controller.operations import Answer, Fill, Invalidate, PacketOperation, Reclaim
-from hostlib import wire
-from hostlib.members import Members, hello
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.protocol.members import Members, hello
+from hostlib.tools.scapy_layer import KV
 
 CONTROLLER = Host(Mac.parse("02:00:00:01:00:01"), IPv4Address("10.255.0.1"))
 STORE = IPv4Address("10.0.0.9")

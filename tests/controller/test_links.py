@@ -13,7 +13,7 @@ import pytest
 
 from controller.block_id import block_id, key_of
 from controller.process import ControllerProcess
-from hostlib import wire
+from hostlib.protocol import wire
 from tests.controller.live import (
     NODE,
     OTHER_NODE,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scapy.packet import Raw
 
-from controller import session
 from controller.block_id import block_id, key_of
 from controller.errors import ConnectionLostError
 from controller.operations import Install, Result, SetThreshold
@@ -22,12 +21,13 @@ from controller.p4_constants import (
     OUTCOME_OVER_CONTROLLER,
     OUTCOME_SERVED,
 )
+from controller.p4runtime import session
 from controller.process import ControllerProcess
-from hostlib import wire
-from hostlib.expected import expectation
-from hostlib.members import Members, State
-from hostlib.scapy_layer import KV
-from hostlib.transfer import BlockRef
+from hostlib.protocol import wire
+from hostlib.protocol.expected import expectation
+from hostlib.protocol.members import Members, State
+from hostlib.protocol.transfer import BlockRef
+from hostlib.tools.scapy_layer import KV
 from tests.controller.live import (
     CONTROLLER,
     ENTRIES,

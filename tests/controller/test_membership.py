@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from controller.membership import MOST_REPEAT_S, REPEAT_S, SILENCE_S, Announcements, Membership, first_epoch
 from controller.operations import Answer
-from hostlib import wire
-from hostlib.members import HEARTBEAT_S, Members, State, is_later
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S, Members, State, is_later
 
 STORES = tuple(IPv4Address(f"10.0.0.{number}") for number in (8, 9, 10))
 ONE, TWO, _ = STORES

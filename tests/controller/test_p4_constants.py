@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller import p4_constants
-from hostlib import wire
+from hostlib.protocol import wire
 
 INCLUDE = Path(__file__).parents[2] / "p4" / "include"
 _CONST = re.compile(r"^const bit<\d+>\s+(\w+)\s*=\s*(\w+);", re.MULTILINE)

@@ -21,9 +21,9 @@ from controller.p4_constants import OUTCOME_NAMES, OUTCOME_SERVED
 from controller.policies import POLICY_NAMES, make_policy
 from controller.policies.eventlog import read_events, read_head
 from controller.policies.events import Miss
+from controller.pool.residual_value import ResidualValue
+from controller.pool.slots import Slots
 from controller.process import ControllerProcess
-from controller.residual_value import ResidualValue
-from controller.slots import Slots
 from tests.controller.live import DEFINES, FRAGMENTS, TENANT, LiveSwitch, config, serve_block
 from tests.controller.test_config import SWITCH
 

@@ -10,8 +10,8 @@ import pytest
 from controller.membership import SILENCE_S, Announcements, Membership
 from controller.operations import Announce, Answer
 from controller.ways import ALARMED_S, CALM_S, QUORUM, WINDOW_S
-from hostlib import wire
-from hostlib.members import HEARTBEAT_S, Members, State, hello, suspects_in
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S, Members, State, hello, suspects_in
 
 STORES = tuple(IPv4Address(f"10.0.0.{number}") for number in (8, 9, 10, 11))
 ONE, TWO, THREE, _ = STORES

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from controller.block_id import key_of
 from controller.config import PushOptions
 from controller.costs import Costs
-from controller.decisions import GATHER_S
 from controller.errors import NotPrimaryError
-from controller.hit_meter import MIN_PERIOD_S, READS_PER_S
 from controller.membership import REPEAT_S, Membership
-from controller.operations import Answer
+from controller.operations import Answer, DeletionDone, ForgetWrite
 from controller.p4_constants import OUTCOME_NAMES
-from controller.push import Push
+from controller.pool.decisions import GATHER_S
+from controller.pool.hit_meter import MIN_PERIOD_S, READS_PER_S
+from controller.pool.push import Push
 from controller.worker import LEAST_WAIT_S, OUTCOMES_PERIOD_S, TICK_S, WATCH_S, Clocks, SwitchWorker
-from hostlib import wire
-from hostlib.members import HEARTBEAT_S
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S
 from tests.controller.live import wait_until
 from tests.controller.pool_world import STORES, TENANT, World, expect, hot_miss, key
 from tests.controller.recording import RecordingAdapter
@@ -265,3 +265,17 @@ def test_a_worker_that_sleeps_ends_at_once() -> None:
         woken: list[bool] = []
         session.wake = lambda: woken.append(True)  # type: ignore[method-assign]
     assert woken == [True]
+
+
+def test_a_node_that_deleted_a_block_is_told_when_the_switch_has_forgotten_it() -> None:
+    clock, membership = Clock(), Membership(STORES, 1, 1)
+    worker, world, session = worker_at((NODE,), membership, clock)
+    worker.connect()
+    delete = wire.Message(wire.OP_DELETE, bytes(16), 0, 4, sequence=3, tenant=TENANT, content=8)
+    session.messages.put(Answer(NODE, delete))
+    worker.step(0)
+    (told,) = [packet for packet in world.adapter.packets if isinstance(packet, ForgetWrite)]
+    session.messages.put(Answer(NODE, told.message()))
+    worker.step(0)
+    (done,) = [packet for packet in world.adapter.packets if isinstance(packet, DeletionDone)]
+    assert (done.destination, done.message().content, done.sequence) == (NODE, 8, 3)

@@ -12,7 +12,7 @@ from scapy.layers.inet import UDP
 from scapy.layers.l2 import Ether
 
 from controller import p4_constants as p4
-from hostlib.scapy_layer import KV
+from hostlib.tools.scapy_layer import KV
 from tests.conformance import bmv2
 from tests.differential.conftest import DEFAULT_SEED
 from tests.differential.pair import Pair

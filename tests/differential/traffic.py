@@ -12,8 +12,8 @@ from scapy.packet import Packet as Frame
 from scapy.packet import Raw
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV, VALUE_OPS
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV, VALUE_OPS
 from tests.differential.pair import Packet
 from tests.differential.stimulus import mutate
 from tests.p4.rig import (
@@ -38,7 +38,7 @@ FLAGS = [0] * 5 + [value for name, value in vars(wire).items() if name.startswit
 GROUPS = (p4.MULTICAST_WAITERS, 7, 0)  # 7: a group that does not exist
 MESSAGES = (
     wire.OP_REFUSED, wire.OP_STAT, wire.OP_FOUND, wire.OP_HELLO, wire.OP_LIST, wire.OP_KEYS, wire.OP_EXPECT,
-    wire.OP_MEMBERS,
+    wire.OP_MEMBERS, wire.OP_DELETE,
 )  # fmt: skip
 CONTROL = (wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH)
 HOSTS = (*NODES, *STORES)
@@ -50,7 +50,7 @@ class Traffic:
     def __init__(self, rig: Rig, rng: random.Random) -> None:
         self._rig, self._rng = rig, rng
         self._kinds = [self._get] * 6 + [self._value] * 5 + [self._not_found]
-        self._kinds += [self._put] * 3 + [self._put_ack]
+        self._kinds += [self._put] * 3 + [self._put_ack, self._deleted]
         self._kinds += [self._stat] * 2 + [self._control] * 2 + [self._message, self._plain, self._odd]
 
     def packet(self) -> Packet:
@@ -104,6 +104,13 @@ class Traffic:
         reply = self._reply(wire.OP_PUT_ACK)
         if self._rng.random() < 0.5:
             reply[KV].flags = wire.FLAG_HELD | wire.FLAG_CREATED
+        return STORE, reply
+
+    def _deleted(self) -> tuple[int, Frame]:
+        """Mostly of a whole block, from its first fragment on."""
+        reply = self._reply(wire.OP_DELETED)
+        if self._rng.random() < 0.8:
+            reply[KV].frag = 0
         return STORE, reply
 
     def _reply(self, op: int) -> Frame:

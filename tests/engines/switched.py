@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hostlib import wire
+from hostlib.protocol import wire
 from tests.p4.rig import Rig, ip
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from hostlib.transport import Receiver
+    from hostlib.transport.transport import Receiver
 
 
 class SwitchedPort:
-    """A `hostlib.transport.Transport` at a port of the switch."""
+    """A `hostlib.transport.transport.Transport` at a port of the switch."""
 
     queued_bytes = 0
 

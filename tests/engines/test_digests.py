@@ -11,7 +11,7 @@ import pytest
 
 from engines import digests
 from engines.digests import FileState, cache_folder, digest_of
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from engines import digests
 from engines.identity import ModelFiles, model_identity, process_start_s
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 WEIGHTS = bytes(range(256)) * 1000
 

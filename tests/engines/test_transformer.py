@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hostlib.client import Client
-from hostlib.content import derivation
+from hostlib.client.client import Client
 from hostlib.engine import Item, KvPool, PoolConfig
-from hostlib.members import Members
-from hostlib.seal import Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
-from hostlib.transport import Transport
-from hostlib.wire import fragment_count
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.wire import fragment_count
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
+from hostlib.transport.transport import Transport
 from tests.engines.switched import PipedPort, SwitchedNetwork, attach
 from tests.engines.transformer import BLOCK_TOKENS, KV_SHAPE, SPACE, Decoder
 from tests.p4.rig import NODES, STORE, TENANT, Rig, ip

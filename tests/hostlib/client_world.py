@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import blake2b
 
-from hostlib import wire
-from hostlib.block import Place
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import block_content, derivation, sealed_block
-from hostlib.health import HealthOptions
-from hostlib.members import Members
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore, StoreOptions
-from hostlib.transfer import BlockRef
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.content import block_content, derivation, sealed_block
+from hostlib.protocol.members import Members
+from hostlib.protocol.transfer import BlockRef
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore, StoreOptions
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
 from tests.hostlib.sealed import SEAL, TENANT
 

@@ -14,9 +14,9 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from hostlib.disk import LmdbDisk
-from hostlib.errors import DiskError
-from hostlib.ssd import SsdTier
+from hostlib.protocol.errors import DiskError
+from hostlib.storage.disk import LmdbDisk
+from hostlib.storage.ssd import SsdTier
 from tests.hostlib.power_cut_writer import TIER_BYTES, block_of, place_of
 
 BLOCKS = 12

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hostlib.client import Client
-from hostlib.content import block_content
-from hostlib.index import IndexConfig, IndexProcess
-from hostlib.lender import Lender
-from hostlib.members import Members
-from hostlib.shared_endpoint import SharedEndpoint
-from hostlib.watched_tiers import WatchedTiers
+from hostlib.client.client import Client
+from hostlib.model.watched_tiers import WatchedTiers
+from hostlib.peer.index import IndexConfig, IndexProcess
+from hostlib.peer.lender import Lender
+from hostlib.protocol.content import block_content
+from hostlib.protocol.members import Members
+from hostlib.transport.shared_endpoint import SharedEndpoint
 from tests.hostlib.loopback import until
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL

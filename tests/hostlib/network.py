@@ -7,14 +7,15 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostlib import native, wire
+from hostlib import native
+from hostlib.protocol import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hostlib.members import Members
-    from hostlib.transport import Receiver
-    from hostlib.wire import Buffer
+    from hostlib.protocol.members import Members
+    from hostlib.protocol.wire import Buffer
+    from hostlib.transport.transport import Receiver
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class MemoryNetwork:
 
 
 class MemoryPort:
-    """A `hostlib.transport.Transport` on a MemoryNetwork."""
+    """A `hostlib.transport.transport.Transport` on a MemoryNetwork."""
 
     def __init__(self, network: MemoryNetwork, address: str) -> None:
         self.receiver: Receiver | None = None

@@ -11,10 +11,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hostlib.block import Block, Place
-from hostlib.disk import LmdbDisk
-from hostlib.errors import DiskError
-from hostlib.ssd import SsdTier
+from hostlib.protocol.block import Block, Place
+from hostlib.protocol.errors import DiskError
+from hostlib.storage.disk import LmdbDisk
+from hostlib.storage.ssd import SsdTier
 
 BLOCK_BYTES = 4000
 TIER_BYTES = 64 << 20

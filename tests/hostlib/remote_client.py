@@ -11,11 +11,11 @@ import json
 import sys
 from typing import Any
 
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.endpoint import UdpEndpoint
-from hostlib.errors import TransferError
-from hostlib.members import Members
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.protocol.errors import TransferError
+from hostlib.protocol.members import Members
+from hostlib.transport.endpoint import UdpEndpoint
 from tests.hostlib.sealed import SEAL
 from tests.hostlib.world import content, ref
 

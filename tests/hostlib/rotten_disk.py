@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from hostlib.block import decode_record, encode_record
-from hostlib.disk import LmdbDisk
-from hostlib.errors import DiskError, UnreadableError
+from hostlib.protocol.block import decode_record, encode_record
+from hostlib.protocol.errors import DiskError, UnreadableError
+from hostlib.storage.disk import LmdbDisk
 from tests.hostlib.power_cut_writer import block_of, place_of
 
 PAGE = 4096

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hostlib import wire
-from hostlib.block import Place
-from hostlib.content import block_content, sealed_block
-from hostlib.seal import Seal
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.content import block_content, sealed_block
+from hostlib.protocol.seal import Seal
 
 TENANT = 7
 SEAL = Seal(TENANT, b"a secret of sixteen bytes or more")

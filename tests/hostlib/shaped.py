@@ -6,12 +6,12 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from hostlib.wire import FRAME_HEADER_BYTES
+from hostlib.protocol.wire import FRAME_HEADER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hostlib.transport import Receiver
+    from hostlib.transport.transport import Receiver
 
 PROPAGATION_S = 0.0001
 
@@ -71,7 +71,7 @@ class ShapedNetwork:
 
 
 class ShapedPort:
-    """A `hostlib.transport.Transport`."""
+    """A `hostlib.transport.transport.Transport`."""
 
     def __init__(self, network: ShapedNetwork, address: str, up: Link, down: Link) -> None:
         self.up, self.down = up, down

@@ -10,18 +10,18 @@ import pytest
 from experiments.congestion.patterns import BOTH, STORE_TO_NODES, STORES_TO_NODE, Flow, Keys, groups
 from experiments.congestion.result import fairness_of
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib.block import Place
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import derivation
-from hostlib.health import HealthOptions
-from hostlib.lane import LaneOptions
-from hostlib.members import Members
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.store import BlockStore
-from hostlib.transfer import chain_references
-from hostlib.wire import VALUE_FRAME_BYTES
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
+from hostlib.client.lane import LaneOptions
+from hostlib.protocol.block import Place
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members
+from hostlib.protocol.transfer import chain_references
+from hostlib.protocol.wire import VALUE_FRAME_BYTES
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore
 from tests.hostlib.sealed import SEAL, TENANT
 from tests.hostlib.shaped import ShapedNetwork
 

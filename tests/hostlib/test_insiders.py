@@ -9,13 +9,13 @@ from collections.abc import Iterable
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib import wire
-from hostlib.block import Place
-from hostlib.catalog import read_page
-from hostlib.errors import PutRefusedError
-from hostlib.joining import SETTLED_S
-from hostlib.members import State
-from hostlib.store import StoreOptions
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.catalog import read_page
+from hostlib.protocol.errors import PutRefusedError
+from hostlib.protocol.members import State
+from hostlib.storage.joining import SETTLED_S
+from hostlib.storage.store import StoreOptions
 from tests.hostlib.sealed import TENANT, fragments
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 

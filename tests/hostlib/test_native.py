@@ -18,15 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib import lane, native, wire
-from hostlib.client import Client
-from hostlib.errors import TransferError
-from hostlib.lane import Request
-from hostlib.members import Members
+from hostlib import native
+from hostlib.client import lane
+from hostlib.client.client import Client
+from hostlib.client.lane import Request
 from hostlib.native import Core
 from hostlib.native.build import BuildError, build, library
-from hostlib.transfer import BlockRef, FetchedBlock
-from hostlib.transport import Receiver
+from hostlib.protocol import wire
+from hostlib.protocol.errors import TransferError
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import closed
+from hostlib.protocol.transfer import BlockRef, FetchedBlock
+from hostlib.transport.transport import Receiver
 from tests.hostlib.bursts import Counting, spoil
 from tests.hostlib.sealed import SEAL, TENANT, derived_fragments
 
@@ -78,6 +81,9 @@ def test_tags_are_hashlibs(compiled: Core, kind: int) -> None:
 def test_tags_are_made_with_keys_of_any_length(compiled: Core, length: int) -> None:
     key = bytes(range(length))
     message = wire.encode(wire.Message(wire.OP_VALUE, KEY, 0, 1, value=bytes(512)))
+    proof = blake2b(message[32:64] + message[80:], key=key, digest_size=16).digest()
+    assert compiled.tags(compiled.tag_state(key), [message]) == closed(proof)
+    message = wire.encode(wire.Message(wire.OP_VALUE, KEY, 1, 2, value=bytes(512)))
     right = blake2b(message[32:64] + message[80:], key=key, digest_size=16).digest()
     assert compiled.tags(compiled.tag_state(key), [message]) == right
 
@@ -223,7 +229,7 @@ def test_without_a_compiler_the_hosts_run_in_python(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.slow
 def test_hostile_bursts_find_nothing_in_sanitized_code() -> None:
-    command = [sys.executable, "-m", "hostlib.native.fuzz", "--bursts", "3000"]
+    command = [sys.executable, "-m", "hostlib.tools.fuzz", "--bursts", "3000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     assert "3,000 bursts" in done.stdout

@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib import native, wire
-from hostlib.assembly import Assembly
-from hostlib.block import Block
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import block_content
-from hostlib.errors import TransferError
-from hostlib.lane import Request
-from hostlib.members import Members
+from hostlib import native
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.lane import Request
 from hostlib.native import Core
-from hostlib.transfer import BlockRef
-from hostlib.transport import Receiver
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block
+from hostlib.protocol.content import block_content
+from hostlib.protocol.errors import TransferError
+from hostlib.protocol.members import Members
+from hostlib.protocol.transfer import BlockRef
+from hostlib.transport.assembly import Assembly
+from hostlib.transport.transport import Receiver
 from tests.hostlib.bursts import Counting, spoil
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments
 from tests.hostlib.world import PATIENT

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib import native, wire
-from hostlib.block import Place
-from hostlib.content import block_content, derivation, derived_write
-from hostlib.members import Members
+from hostlib import native
 from hostlib.native import Core
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.store import BlockStore, StoreOptions
-from hostlib.transport import Receiver
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.content import block_content, derivation, derived_write
+from hostlib.protocol.members import Members
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore, StoreOptions
+from hostlib.transport.transport import Receiver
 from tests.hostlib.bursts import spoil
 from tests.hostlib.sealed import SEAL, TENANT, fragments
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hostlib.disk import LmdbDisk
-from hostlib.ssd import SsdTier
+from hostlib.storage.disk import LmdbDisk
+from hostlib.storage.ssd import SsdTier
 from tests.hostlib.power_cut_writer import TIER_BYTES, block_of, place_of
 
 BLOCKS = 40

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from controller.config import Config, PoolSize, SwitchConfig, Thresholds
-from experiments.run.control_plane import start_controller, switch_configs
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
-from experiments.run.result import PROGRAM
+from emulator.control_plane import start_controller, switch_configs
+from emulator.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from emulator.result import PROGRAM
 from tests.hostlib.remote_client import BLOCK_BYTES
 from tests.hostlib.sealed import TENANT
 from topologies.engines import Engine, make_engine
@@ -71,7 +71,7 @@ class Cluster:
             "ssd_bytes": 1000 * BLOCK_BYTES,
         }
         path.write_text(json.dumps(config))
-        store = self._start(name, [sys.executable, "-m", "hostlib.storage", str(path)])
+        store = self._start(name, [sys.executable, "-m", "hostlib.storage.storage", str(path)])
         wait_for("ready", [store], self.events, READY_TIMEOUT_S)
         store.send("start")
         return store

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from hostlib.disk import MOST_DEATHS, LmdbDisk
-from hostlib.ssd import SsdTier
+from hostlib.storage.disk import MOST_DEATHS, LmdbDisk
+from hostlib.storage.ssd import SsdTier
 from tests.hostlib import rotten_disk
 from tests.hostlib.faulty_disk_writer import BLOCKS
 from tests.hostlib.power_cut_writer import TIER_BYTES, block_of, place_of
@@ -25,7 +25,7 @@ import os, sys
 from pathlib import Path
 from typing import Any
 import weir.logs
-from hostlib.disk import LmdbDisk
+from hostlib.storage.disk import LmdbDisk
 weir.logs.begin("test")
 disk = LmdbDisk(Path(sys.argv[1]), 1 << 20, counts_deaths=True)
 os.truncate(Path(sys.argv[1]) / "data.mdb", 8192)

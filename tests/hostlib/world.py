@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import blake2b
 
-from hostlib import wire
-from hostlib.block import Place
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import derivation
-from hostlib.health import HealthOptions
-from hostlib.members import Members, State
-from hostlib.simulated_disk import SimulatedDisk
-from hostlib.ssd import SsdTier
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.store import BlockStore, StoreOptions
-from hostlib.transfer import BlockRef
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members, State
+from hostlib.protocol.tombstones import Tombstones
+from hostlib.protocol.transfer import BlockRef
+from hostlib.storage.simulated_disk import SimulatedDisk
+from hostlib.storage.ssd import SsdTier
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore, StoreOptions
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork, commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, TENANT
 
@@ -56,6 +57,8 @@ class World:
     ) -> None:
         """`controller`: who is told that nodes live which were started."""
         self.network = MemoryNetwork(faults, seed)
+        self.clock_s = 1_000_000_000.0
+        """Of walls, which go on while nodes are off."""
         self.members = Members.of([f"10.0.0.{101 + n}" for n in range(homes)], replicas)
         self.network.members = self.members
         self.disks = {home.address: SimulatedDisk(seed=seed) for home in self.members.nodes}
@@ -71,7 +74,8 @@ class World:
     def start(self, address: str) -> StorageNode:
         """A storage node on its disk, as after a restart."""
         ssd = SsdTier(self.disks[address], 1 << 30, run=commit_in_virtual_time)
-        store = BlockStore(self._dram_bytes, ssd, derivation(SEAL), self._store_options)
+        stones = Tombstones(lambda: self.clock_s)
+        store = BlockStore(self._dram_bytes, ssd, derivation(SEAL), self._store_options, stones)
         options = StorageOptions(address, controller=self._controller)
         node = StorageNode(self.network.port(address), store, options, self.members)
         self.stores[address], self.nodes[address] = store, node

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hostlib.client import Client
-from hostlib.content import derivation
-from hostlib.members import Members
-from hostlib.seal import Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
-from hostlib.transfer import BlockRef, chain_references
-from hostlib.wire import fragment_count
+from hostlib.client.client import Client
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.transfer import BlockRef, chain_references
+from hostlib.protocol.wire import fragment_count
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
 from kvcodec import CODECS, decode, encode
 from tests.engines.switched import SwitchedNetwork
 from tests.kvcodec.blocks import CHOICES, block, layout

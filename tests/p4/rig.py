@@ -10,8 +10,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 from v1model.backend import CompiledProgram
 from v1model.dataplane import DigestConfig, DigestList, MeterConfig, Replica, TableEntry
 from v1model.ir import ActionCall, KeyMatch
@@ -214,6 +214,11 @@ class Rig:
         made = wire.FLAG_HELD | wire.FLAG_CREATED
         fields = {"frag": fragment, "fragments": FRAGMENTS, "content": CONTENT, "flags": made, **fields}
         return self.frame(home, node, KV(op=wire.OP_PUT_ACK, key=key, **fields))
+
+    def deleted(self, node: int | str, key: bytes, home: int = STORE, **fields: int) -> Packet:
+        """A storage node's answer that it has forgotten a write."""
+        fields = {"fragments": FRAGMENTS, "content": CONTENT, **fields}
+        return self.frame(home, node, KV(op=wire.OP_DELETED, key=key, **fields))
 
     def control(self, op: int, key: bytes, fragment: int = 0, to: int = STORE, **fields: int) -> Packet:
         fields = {"frag": fragment, "fragments": FRAGMENTS, **fields}

@@ -4,8 +4,8 @@ import pytest
 from scapy.layers.inet import IP, UDP
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 from tests.p4.rig import (
     CONTROLLER_IP,
     FRAGMENTS,

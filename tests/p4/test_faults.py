@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostlib import wire
+from hostlib.protocol import wire
 from tests.p4.rig import NODES, STORE, Rig, key_of, ports
 from v1model.backend import CompiledProgram
 from v1model.dataplane import TableEntry

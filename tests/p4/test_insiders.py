@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from scapy.packet import Raw
 
-from hostlib import wire
-from hostlib.block import Block, Place
-from hostlib.members import Members
-from hostlib.seal import Seal
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.store import BlockStore
-from hostlib.transport import Receiver
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block, Place
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import Seal
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore
+from hostlib.transport.transport import Receiver
 from tests.p4.rig import FRAGMENTS, NODES, STORES, TENANT, Rig, ip
 
 INTRUDER, VICTIM, _ = NODES

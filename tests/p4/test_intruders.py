@@ -3,8 +3,8 @@
 import pytest
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 from tests.p4.rig import FRAGMENTS, NODES, OTHER_STORE, STORE, TENANT, Rig, key_of, ports, value_of
 from v1model.dataplane import Replica
 

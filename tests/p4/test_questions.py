@@ -5,8 +5,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 from tests.p4.rig import (
     CONTENT,
     FOREIGN_TENANT,

@@ -4,8 +4,8 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 from tests.p4.rig import FRAGMENTS, NODES, STORE, Rig, checksums_right, ip, key_of, mac, value_of
 
 KEY = key_of("block")

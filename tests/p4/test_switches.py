@@ -10,8 +10,8 @@ from scapy.layers.inet import IP
 from scapy.packet import Packet
 
 from controller import p4_constants as p4
-from hostlib import wire
-from hostlib.scapy_layer import KV
+from hostlib.protocol import wire
+from hostlib.tools.scapy_layer import KV
 from tests.p4.rig import FRAGMENTS, STORE, Rig, ip, key_of, number, ports
 from v1model.backend import CompiledProgram
 from v1model.dataplane import Replica, TableEntry

@@ -10,9 +10,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from controller.channel import open_channel
 from controller.config import ClientTls
 from controller.errors import ConfigError
+from controller.p4runtime.channel import open_channel
 from topologies.certificates import SERVER_NAME, Certificates, make_certificates
 from topologies.engines import Embedded
 from topologies.network import end_process

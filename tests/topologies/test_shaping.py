@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hostlib import wire
-from hostlib.wire import (
+from hostlib.protocol import wire
+from hostlib.protocol.wire import (
     FRAME_HEADER_BYTES,
     HEADER_FRAME_BYTES,
     KV_HEADER_BYTES,

@@ -9,8 +9,8 @@ import socket
 import struct
 import sys
 
-from hostlib.endpoint import UDP_SEGMENT
-from hostlib.wire import KV_HEADER_BYTES, KV_PORT, Message, encode, op_of
+from hostlib.protocol.wire import KV_HEADER_BYTES, KV_PORT, Message, encode, op_of
+from hostlib.transport.endpoint import UDP_SEGMENT
 
 LUMP = 5
 """Datagrams that a host hands to the kernel as one."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import weir.results
-from hostlib import waits
+from hostlib.model import waits
 
 REQUEST = {
     "node": "node1", "arrival_s": 0.5, "fetch_s": 0.1, "queue_s": 0.0, "prefill_s": 0.2, "ttft_s": None,

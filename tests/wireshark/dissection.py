@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from hostlib import wire
+from hostlib.protocol import wire
 
 DISSECTOR = Path(__file__).parents[2] / "wireshark" / "weir.lua"
 PLAIN = (

@@ -15,13 +15,13 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from hostlib import wire
-from hostlib.block import Place
-from hostlib.catalog import make_page
-from hostlib.expected import expectation
-from hostlib.members import Member, Members, State
-from hostlib.transfer import BlockRef
-from tests.hostlib.test_wire import KEY, messages
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.catalog import make_page
+from hostlib.protocol.expected import expectation
+from hostlib.protocol.members import Member, Members, State
+from hostlib.protocol.transfer import BlockRef
+from tests.hostlib.protocol.test_wire import KEY, messages
 from tests.wireshark.dissection import DISSECTOR, dissect, expected, fields_of
 
 needs_tshark = [

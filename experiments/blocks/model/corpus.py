@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from experiments.errors import ExperimentError
+from commands.errors import ExperimentError
 
 HELD_OUT: Final = 10
 """Every so manieth file is for judging, the others are for training."""

@@ -18,7 +18,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, DynamicCache
 
-from experiments.errors import ExperimentError
+from commands.errors import ExperimentError
 from kvcodec import Layout
 
 BYTES: Final = 256

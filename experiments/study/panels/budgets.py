@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study import figures
 from experiments.study.budget import Place, Score, scores
 from experiments.study.panels.panel import Panel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study import figures
 from experiments.study.designs import WARMTHS
 from experiments.study.hours import HOUR, compared_by, hour_sample

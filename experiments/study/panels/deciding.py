@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study import figures
 from experiments.study.atlas import Standing
 from experiments.study.hours import HOUR

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.page import base_layout, series_style
 from experiments.page.report import Plot
 from experiments.study.figures import halves, near

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study import figures
 from experiments.study.designs import JOINED, JOINED_BY, JOINING_SHARE
 from experiments.study.panels.panel import TAIL, Panel, labelled

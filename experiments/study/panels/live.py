@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study import figures
 from experiments.study.panels.panel import TAIL, TTFT, Panel
 from experiments.study.played import (

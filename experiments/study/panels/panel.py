@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.adaptive import Coarse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.benefit import benefit

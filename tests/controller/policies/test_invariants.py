@@ -17,11 +17,11 @@ from controller.policies import (
     Pin,
     Unpin,
     make_policy,
-    reuse,
 )
 from controller.policies.base import Policy
 from controller.policies.checked import Checked, InvariantError
 from controller.policies.events import Decision, Event, Key
+from controller.policies.reuse import reuse
 from workload.generate import generate
 
 CAPACITY = 20

@@ -8,13 +8,14 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin, native, reuse_prior
-from controller.policies import reuse as module
+from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin
 from controller.policies.checked import Checked
-from controller.policies.reference import Reference
-from controller.policies.reuse import Reuse
-from controller.policies.reuse_model import Learner
-from controller.policies.reuse_parts import Parts
+from controller.policies.reuse import native, reuse_prior
+from controller.policies.reuse import reuse as module
+from controller.policies.reuse.reference import Reference
+from controller.policies.reuse.reuse import Reuse
+from controller.policies.reuse.reuse_model import Learner
+from controller.policies.reuse.reuse_parts import Parts
 from experiments.policies.known import counts_of
 from hostlib.native.build import BuildError
 from workload.generate import generate

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.policies import Admit, Evict, Hits, Key, Miss, Pin
-from controller.policies import reuse as module
 from controller.policies.checked import Checked
-from controller.policies.reuse import Reuse
+from controller.policies.reuse import reuse as module
+from controller.policies.reuse.reuse import Reuse
 from controller.policies.tenants import Shares
 from workload.generate import generate
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from hostlib.content import derivation
-from hostlib.endpoint import UdpEndpoint
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
+from hostlib.protocol.content import derivation
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
+from hostlib.transport.endpoint import UdpEndpoint
 from tests.hostlib.loopback import own_address
 
 

@@ -31,8 +31,8 @@ from engines.vllm.keys import EngineKeys, RequestKeys
 from engines.vllm.resolved import Resolved
 from hostlib.engine import KvSpace
 from hostlib.engine.space import UNNAMED
-from hostlib.errors import KeySpaceError
-from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.errors import KeySpaceError
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
 
 BLOCK = 16
 SPACE = KvSpace(name="m", model="w", layout="l", dtype="float32", block_tokens=BLOCK, object_bytes=(64,))

@@ -12,9 +12,12 @@ pytest.importorskip("lmcache", reason="make test-engines")
 
 import torch
 from lmcache.v1.check import check_mode_test_l2_adapter as tester
+from lmcache.v1.distributed.api import ObjectKey
+from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 
 from engines.lmcache.l2_adapter import WeirL2Adapter
+from hostlib.protocol.errors import ConfigError
 from tests.engines.live.conftest import Home
 
 KEYS = 5
@@ -94,3 +97,87 @@ def test_ranks_and_salts_are_kept_apart_and_a_silent_pool_is_a_miss(
         assert not adapter.report_status()["is_healthy"]
     finally:
         adapter.close()
+
+
+def store(adapter: WeirL2Adapter, keys: list[ObjectKey], values: int = 512) -> L2StoreResult:
+    """LMCache's result of one store of objects of so many numbers."""
+    objects = [tester._create_memory_obj(torch.empty(values), 3.0, values) for _ in keys]
+    task = adapter.submit_store_task(keys, objects)
+    done: dict[int, L2StoreResult] = {}
+    while task not in done:  # the event says so of earlier tasks, too
+        wait_for(adapter.get_store_event_fd())
+        done |= adapter.pop_completed_store_tasks()
+    return done[task]
+
+
+def found(adapter: WeirL2Adapter, keys: list[ObjectKey]) -> list[bool]:
+    task = adapter.submit_lookup_and_lock_task(keys, {})
+    while (bitmap := adapter.query_lookup_and_lock_result(task)) is None:
+        wait_for(adapter.get_lookup_and_lock_event_fd())
+    return [bitmap.test(at) for at in range(len(keys))]
+
+
+def test_an_object_counts_once_however_often_it_is_stored(pool_settings: dict[str, object]) -> None:
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        key = tester._create_object_key("a/model", "key")
+        assert [store(adapter, [key]).bytes_transferred() for _ in range(4)] == [2048, 0, 0, 0]
+        usage = adapter.get_usage()
+        assert usage.total_bytes_used == 2048
+        assert dict(usage.bytes_by_cache_salt) == {key.cache_salt: 2048}
+        assert usage.usage_fraction == -1.0
+    finally:
+        adapter.close()
+
+
+def test_what_lmcache_deletes_is_gone_and_counts_no_more(
+    pool_settings: dict[str, object], home: Home
+) -> None:
+    values = 512
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        keys = [tester._create_object_key("a/model", name) for name in ("deleted", "kept")]
+        assert store(adapter, keys, values).is_successful()
+        adapter.delete(keys[:1])
+        assert found(adapter, keys) == [False, True]
+        assert adapter.get_usage().total_bytes_used == 4 * values
+        adapter.delete(keys[:1])
+        adapter.delete(keys[1:])
+        assert adapter.get_usage().total_bytes_used == 0
+        assert not home.store.places()
+        assert store(adapter, keys, values).bytes_transferred() == 2 * 4 * values
+        assert found(adapter, keys) == [True, True]
+    finally:
+        adapter.close()
+
+
+def test_what_cannot_be_deleted_counts_on(pool_settings: dict[str, object], home: Home) -> None:
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        key = tester._create_object_key("a/model", "key")
+        store(adapter, [key])
+        home.silence()
+        adapter.delete([key])
+        assert adapter.get_usage().total_bytes_used == 2048
+    finally:
+        adapter.close()
+
+
+def test_beyond_its_capacity_nothing_new_is_stored(pool_settings: dict[str, object]) -> None:
+    adapter = WeirL2Adapter({**pool_settings, "max_capacity_gb": 3 * 2048 / (1 << 30)})
+    try:
+        keys = [tester._create_object_key("a/model", str(name)) for name in range(5)]
+        assert store(adapter, keys).bytes_transferred() == 3 * 2048
+        assert found(adapter, keys) == [True, True, True, False, False]
+        assert adapter.get_usage().usage_fraction == 1.0
+        assert adapter.supports_global_eviction
+        adapter.delete(keys[:1])
+        assert store(adapter, keys[3:]).bytes_transferred() == 2048
+    finally:
+        adapter.close()
+
+
+@pytest.mark.parametrize("capacity", [-1, "much", True])
+def test_a_capacity_that_cannot_be_is_refused(pool_settings: dict[str, object], capacity: object) -> None:
+    with pytest.raises(ConfigError, match="max_capacity_gb is a number of GiB"):
+        WeirL2Adapter({**pool_settings, "max_capacity_gb": capacity})

@@ -157,7 +157,7 @@ def connector(model):
     assert one._is_named()
     return one
 
-from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
 remote_seal = Seal(0, PUBLIC_SECRET)
 for model in {[str(tmp_path / name) for name in ("one", "same", "other", "nothing", "nothing")]!r}:
     key = CacheEngineKey("the same name", 1, 0, 7, torch.float32)

@@ -14,8 +14,8 @@ pytest.importorskip("transformers", reason="make test-engines")
 import torch
 from transformers import AutoModelForCausalLM, DynamicCache, LlamaConfig, LlamaForCausalLM
 
-from experiments.run.kv_blocks import EXIT_UNUSABLE, block_tokens, main
-from hostlib.kv_file import KvFile
+from emulator.kv_blocks import EXIT_UNUSABLE, block_tokens, main
+from hostlib.protocol.kv_file import KvFile
 from workload.keys import KeySpace
 
 ROOT = Path(__file__).resolve().parents[3]

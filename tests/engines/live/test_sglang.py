@@ -15,7 +15,7 @@ import torch
 from sglang.srt.mem_cache.hicache_storage import HiCacheStorage, HiCacheStorageConfig
 from sglang.srt.mem_cache.storage.backend_factory import StorageBackendFactory
 
-from hostlib.errors import ConfigError, KeySpaceError
+from hostlib.protocol.errors import ConfigError, KeySpaceError
 from tests.engines.live.conftest import Home
 
 PAGE = (2, 4, 16, 8)

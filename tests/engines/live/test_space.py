@@ -20,7 +20,7 @@ from vllm.v1.kv_cache_interface import (
 
 from engines.vllm.space import Settings, make_layout
 from hostlib.engine import KvSpace
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 SETTINGS = Settings.from_extra({"address": "10.0.0.1", "homes": ["10.0.0.3"]})
 SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}

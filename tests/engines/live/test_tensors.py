@@ -12,7 +12,7 @@ import torch
 from engines.vllm.space import Layout
 from engines.vllm.tensors import KvTensors
 from hostlib.engine import KvSpace
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 BLOCKS, HEADS, TOKENS, WIDTH = 6, 2, 4, 8
 BLOCK_BYTES = HEADS * TOKENS * WIDTH * 4

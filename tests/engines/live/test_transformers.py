@@ -11,8 +11,8 @@ from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, MistralCon
 
 from engines.transformers import cache
 from hostlib.engine import KvSpace, PoolConfig, open_pool
-from hostlib.errors import KeySpaceError
-from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.errors import KeySpaceError
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
 
 BLOCK_TOKENS = 16
 

@@ -22,15 +22,15 @@ pytest.importorskip("vllm", reason="make test-engines")
 
 from engines.identity import model_identity
 from experiments.engines import model
-from hostlib.block import Place
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.endpoint import UdpEndpoint
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
 from hostlib.engine import KvSpace, PoolConfig, open_pool
-from hostlib.health import HealthOptions
-from hostlib.members import Members
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.transfer import BlockRef
+from hostlib.protocol.block import Place
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.transfer import BlockRef
+from hostlib.transport.endpoint import UdpEndpoint
 from tests.engines.live.conftest import Home
 from tests.hostlib.loopback import own_address
 

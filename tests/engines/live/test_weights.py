@@ -14,7 +14,7 @@ pytest.importorskip("vllm", reason="make test-engines")
 
 from engines.identity import model_identity
 from engines.vllm.weights import name_weights
-from hostlib.errors import KeySpaceError
+from hostlib.protocol.errors import KeySpaceError
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hostlib.engine import Item, KvSpace, PoolConfig
 from hostlib.engine.pool import KvPool
-from hostlib.seal import PUBLIC_SECRET, Seal
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
 
 OnMoved = Callable[[int, bool], None]
 SPACE = KvSpace(

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from hostlib.content import derivation
-from hostlib.endpoint import UdpEndpoint
 from hostlib.engine import BlockingPool, PoolConfig, open_pool
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
+from hostlib.protocol.content import derivation
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
+from hostlib.transport.endpoint import UdpEndpoint
 from tests.engines.vllm.engine_model import EngineModel, kv_of
 from tests.engines.vllm.pool_in_hand import SPACE
 from tests.hostlib.loopback import own_address

@@ -9,9 +9,9 @@ import pytest
 from experiments.codecs.__main__ import main
 from experiments.codecs.streams import Streams, simulated
 from experiments.codecs.sweep import Codec, cost_of, replayed, ttft_ms
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.schema import ScenarioError
-from experiments.simulator.simulation import simulate
+from simulator.scenario import Scenario
+from simulator.schema import ScenarioError
+from simulator.simulation import simulate
 from workload.compression import NONE
 
 PLAIN, CACHEGEN = Codec(NONE), Codec("cachegen")

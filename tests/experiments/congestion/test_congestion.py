@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from experiments.command import Screen
+from commands.command import Screen
+from commands.options import QUIET, parse_into
 from experiments.congestion.__main__ import OPTIONS, Options, blocks_of, play
 from experiments.congestion.patterns import (
     BOTH,
@@ -21,8 +22,7 @@ from experiments.congestion.patterns import (
     groups,
 )
 from experiments.congestion.result import Burst, evaluate
-from experiments.options import QUIET, parse_into
-from hostlib.homes import home_of
+from hostlib.protocol.homes import home_of
 
 NODES = ("n1", "n2", "n3")
 STORES = {"s1": "10.0.1.1", "s2": "10.0.1.2", "s3": "10.0.1.3"}

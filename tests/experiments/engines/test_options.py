@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from commands.options import OptionError
 from experiments.engines.options import MODES, parse_options
 from experiments.engines.stage import make_fabric, object_bytes, object_fragments, pool_slots
-from experiments.options import OptionError
 
 
 def test_an_engine_has_to_hold_one_request() -> None:

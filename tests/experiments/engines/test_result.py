@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from engines.conformance.comparison import TOLERANCE, difference
 from experiments.engines.report import print_report, shortfalls
-from experiments.engines.result import TOLERANCE, Damage, ModeResult, difference, evaluate, write_summary
+from experiments.engines.result import Damage, ModeResult, evaluate, write_summary
 
 
 def reply(tokens: list[int], logprobs: list[float], ttft_s: float = 1.0, cached: int = 0) -> dict[str, Any]:

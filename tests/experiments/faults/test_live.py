@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.command import Screen
+from commands.command import Screen
+from commands.options import QUIET
 from experiments.faults.__main__ import LINK_BIT_S, compile_program, play, play_all
 from experiments.faults.cases import CASES, Case
 from experiments.faults.cluster import Cluster
 from experiments.faults.options import parse_options
-from experiments.options import QUIET
 from topologies.engines import Embedded
 from topologies.network import Network
 from topologies.registry import make_topology

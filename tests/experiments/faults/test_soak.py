@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.command import Screen
+from commands.command import Screen
+from commands.options import QUIET
 from experiments.faults.soak import Options, Soaked, soak
-from experiments.options import QUIET
 
 pytestmark = [
     pytest.mark.root,

@@ -4,12 +4,12 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from hostlib.endpoint import UdpEndpoint
-from hostlib.process import main
-from hostlib.storage import StorageConfig, StorageProcess
-from hostlib.storage_node import StorageNode
-from hostlib.storage_options import StorageOptions
-from hostlib.transport import Receiver
+from hostlib.process.process import main
+from hostlib.storage.storage import StorageConfig, StorageProcess
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.storage_options import StorageOptions
+from hostlib.transport.endpoint import UdpEndpoint
+from hostlib.transport.transport import Receiver
 
 LATE_S = 0.4
 """Beyond the age at which a pending entry counts as stale."""

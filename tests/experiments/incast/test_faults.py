@@ -18,15 +18,15 @@ from typing import Any
 import pytest
 
 from controller.costs import Costs
-from controller.p4info import Program, canonical, load_p4info
-from controller.p4runtime_client import SwitchClient
+from controller.p4runtime.p4info import Program, canonical, load_p4info
+from controller.p4runtime.p4runtime_client import SwitchClient
+from emulator.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from emulator.result import PROGRAM
 from experiments.incast.emulation import START_DELAY_S, Emulation
 from experiments.incast.options import parse_options
 from experiments.incast.patterns import Chain
 from experiments.incast.scenario import make_scenario
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
-from experiments.run.result import PROGRAM
-from hostlib import wire
+from hostlib.protocol import wire
 from topologies.engines import Embedded
 from topologies.network import Network
 from v1model.protos.p4.v1 import p4runtime_pb2
@@ -215,7 +215,7 @@ def test_a_store_that_answers_twice_and_late(faulty: Faulty) -> None:
         first = faulty.burst(A, B, C)
         again = faulty.burst(A, B, C)  # the late answers to the first arrive meanwhile
     finally:
-        restart("hostlib.storage")
+        restart("hostlib.storage.storage")
     assert_served(first)
     assert_served(again)
     assert sum(report["late"] for report in again.values()) > 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from emulator.machine import CpuUse
 from experiments.incast.emulation import Measurements
 from experiments.incast.plots import draw
 from experiments.incast.report import findings
@@ -20,8 +21,7 @@ from experiments.incast.result import (
 )
 from experiments.incast.scenario import Case
 from experiments.incast.table import markdown
-from experiments.run.machine import CpuUse
-from hostlib.wire import VALUE_FRAME_BYTES
+from hostlib.protocol.wire import VALUE_FRAME_BYTES
 
 FRAGMENTS = 4
 KEYS = (b"a", b"b")

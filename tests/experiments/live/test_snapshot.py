@@ -3,8 +3,8 @@
 from typing import Any
 
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_NAMES, OUTCOME_SERVED
+from emulator.timeline import Sample
 from experiments.live.snapshot import HISTORY, MOST_DECISIONS, Collector
-from experiments.run.timeline import Sample
 from topologies.registry import make_topology
 
 RATE_BIT_S = 1e6

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from emulator.result import ROOT
 from experiments.mutate import __main__ as program
 from experiments.mutate.operators import mutations
 from experiments.mutate.promises import TESTS
-from experiments.run.result import ROOT
 
 SOURCE = '''"""Says 1 == 2."""
 from typing import TYPE_CHECKING

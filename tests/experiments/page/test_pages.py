@@ -5,15 +5,17 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.bench_control.__main__ import Options as ControlOptions
-from experiments.bench_control.__main__ import _write_page as write_control
-from experiments.bench_control.measure import Cost
-from experiments.bench_emulation.__main__ import _OPTIONS
-from experiments.bench_emulation.__main__ import Options as EmulationOptions
-from experiments.bench_emulation.__main__ import _write_page as write_emulation
-from experiments.bench_emulation.measure import ROLES, Blast, Played
-from experiments.bench_hosts.__main__ import _FIGURES as FIGURES
-from experiments.bench_hosts.__main__ import write_page as write_hosts
+from commands.options import parse_into
+from emulator.result import Percentiles
+from experiments.bench.control.__main__ import Options as ControlOptions
+from experiments.bench.control.__main__ import _write_page as write_control
+from experiments.bench.control.measure import Cost
+from experiments.bench.emulation.__main__ import _OPTIONS
+from experiments.bench.emulation.__main__ import Options as EmulationOptions
+from experiments.bench.emulation.__main__ import _write_page as write_emulation
+from experiments.bench.emulation.measure import ROLES, Blast, Played
+from experiments.bench.hosts.__main__ import _FIGURES as FIGURES
+from experiments.bench.hosts.__main__ import write_page as write_hosts
 from experiments.congestion.page import write_page as write_congestion
 from experiments.congestion.result import Point
 from experiments.engines.page import write_page as write_engines
@@ -28,8 +30,6 @@ from experiments.faults.soak import write_page as write_soak
 from experiments.guidelines.cases import cases
 from experiments.guidelines.page import write_page as write_guidelines
 from experiments.guidelines.result import Measured
-from experiments.options import parse_into
-from experiments.run.result import Percentiles
 from experiments.simulate_faults.page import write_page as write_simulated
 from experiments.simulate_faults.run import Outcome
 from experiments.validate.page import write_page as write_validation

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from controller.policies.reuse import Reuse
-from controller.policies.reuse_parts import Parts, Tuning
-from controller.policies.reuse_prior import CONVERSATION, Counts, shipped
+from controller.policies.reuse.reuse import Reuse
+from controller.policies.reuse.reuse_parts import Parts, Tuning
+from controller.policies.reuse.reuse_prior import CONVERSATION, Counts, shipped
 from experiments.policies import beforehand, pools
 from experiments.policies.__main__ import main
 from experiments.policies.beforehand import (

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from commands.options import OptionError
 from controller.policies import Event, Found, Hits, Key, Lost, Miss
 from controller.policies.eventlog import Head, to_line
 from controller.policies.explain import Tenancy, in_words
-from controller.policies.reuse import Reuse
-from experiments.options import OptionError
+from controller.policies.reuse.reuse import Reuse
 from experiments.policies.explain import ExplainError, explain_log, explain_trace
 from experiments.policies.options import parse_options
 from experiments.policies.pools import PolicyPool, make_reuse

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from controller.policies import PolicyError
-from controller.policies.reuse_parts import Parts
+from controller.policies.reuse.reuse_parts import Parts
 from experiments.policies.pools import BELADY, NAMES, make_pool, next_accesses
 from experiments.policies.replay import replay
 from experiments.policies.stores import STORES, Links

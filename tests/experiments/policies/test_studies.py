@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.policies.reuse import Reuse
-from controller.policies.reuse_parts import Tuning
-from controller.policies.reuse_prior import read_counts, shipped
+from controller.policies.reuse.reuse import Reuse
+from controller.policies.reuse.reuse_parts import Tuning
+from controller.policies.reuse.reuse_prior import read_counts, shipped
 from experiments.policies.beforehand import known_of_others, marks
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, quarters, quarters_of
 from experiments.policies.cross_tables import write_cross

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.command import Screen
-from experiments.errors import CrashError
+from commands.command import Screen
+from commands.errors import CrashError
+from emulator.emulation import Emulation
+from emulator.host_configs import INDEX
+from emulator.modes import MODES
+from emulator.options import parse_options
+from emulator.result import PROGRAM
+from emulator.scenario import make_scenario
 from experiments.logs import open_network
-from experiments.run.emulation import Emulation
-from experiments.run.host_configs import INDEX
-from experiments.run.modes import MODES
-from experiments.run.options import parse_options
-from experiments.run.result import PROGRAM
-from experiments.run.scenario import make_scenario
 from topologies.engines import Embedded
 from topologies.fabric import Fabric
 from topologies.network import Network

@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 from prometheus_client.parser import text_string_to_metric_families
 
-from experiments.run.metrics import Exporter, ExporterError
-from experiments.run.metrics.catalogue import COUNTER, HISTOGRAM, METRICS, NODE, STORE, Metric
-from experiments.run.metrics.exporter import families
-from experiments.run.metrics.sources import Reports
-from hostlib.observe import Histogram
+from emulator.metrics import Exporter, ExporterError
+from emulator.metrics.catalogue import COUNTER, HISTOGRAM, METRICS, NODE, STORE, Metric
+from emulator.metrics.exporter import families
+from emulator.metrics.sources import Reports
+from hostlib.process.observe import Histogram
 
 ROOT = Path(__file__).parents[3]
 ABOUT = dict.fromkeys(("engine", "policy", "revision", "seed", "sigma", "topology"), "x")

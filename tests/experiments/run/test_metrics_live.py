@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from experiments.run.metrics.catalogue import METRICS
+from emulator.metrics.catalogue import METRICS
 
 ROOT = Path(__file__).parents[3]
 pytestmark = [

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from experiments.command import Screen
-from experiments.options import QUIET
+from commands.command import Screen
+from commands.options import QUIET
+from emulator.options import parse_options
+from emulator.repeats import Repeats
+from emulator.scenario import Scenario, make_scenario
 from experiments.run import __main__ as command
-from experiments.run.options import parse_options
-from experiments.run.repeats import Repeats
-from experiments.run.scenario import Scenario, make_scenario
 from tests.experiments.run.test_report import RESULT
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from experiments.run.details import Details
+from emulator.details import Details
+from emulator.result import BlockSources, Percentiles, RunResult
+from emulator.timeline import Sample, _interfaces
 from experiments.run.page import write_page
-from experiments.run.result import BlockSources, Percentiles, RunResult
-from experiments.run.timeline import Sample, _interfaces
 from tests.experiments.browser import look, needs_chromium
 
 RESULT = RunResult(

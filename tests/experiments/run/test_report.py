@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.run.machine import CpuUse, Strain
-from experiments.run.repeats import Repeats
-from experiments.run.report import print_report
-from experiments.run.result import (
+from emulator.machine import CpuUse, Strain
+from emulator.repeats import Repeats
+from emulator.result import (
     BlockSources,
     Evictions,
     IndexResult,
@@ -21,8 +20,9 @@ from experiments.run.result import (
     TenantResult,
     percentiles,
 )
-from experiments.run.summary import write_summary
-from hostlib.blending import BlendTotals
+from emulator.summary import write_summary
+from experiments.run.report import print_report
+from hostlib.model.blending import BlendTotals
 
 RESULT = RunResult(
     requests=10, completed=10, failed=0, corrupt=0, blocks=BlockSources(1, 2, 3, 4, 5),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.command import Screen
-from experiments.run.processes import READY_TIMEOUT_S, LineProcess, wait_for
+from commands.command import Screen
+from emulator.processes import READY_TIMEOUT_S, LineProcess, wait_for
 from experiments.run.topo import listening
 
 SAYS = """

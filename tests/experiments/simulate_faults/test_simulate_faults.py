@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from commands.options import OptionError
 from controller.config import DEFAULT_LIMITS, Limits
-from experiments.options import OptionError
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import Fault, Plan
@@ -21,9 +21,9 @@ from experiments.simulate_faults.run import run
 from experiments.simulate_faults.shrink import minimal, shrink
 from experiments.simulate_faults.switch import PROGRAM
 from experiments.simulate_faults.virtual_time import JumpingSelector
-from hostlib.client import Client
-from hostlib.seal import Seal
-from hostlib.simulated_disk import SimulatedDisk
+from hostlib.client.client import Client
+from hostlib.protocol.seal import Seal
+from hostlib.storage.simulated_disk import SimulatedDisk
 from topologies.engines import Artifacts, make_engine
 from v1model.p4runtime.pipeline import Pipeline
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from experiments.simulator.money import bill
 from experiments.study.atlas import (
     AXES,
     CHOICES,
@@ -19,6 +18,7 @@ from experiments.study.rivals import led
 from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
 from experiments.study.tornado import BASE, CONTESTS, PRICES, bars, changed, swings
+from simulator.money import bill
 from tests.experiments.study.made import sample
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.intervals import Interval
+from commands.intervals import Interval
 from experiments.study.figures import columns, lines, near, scatter
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from experiments.simulator.emulate import Emulator
+from experiments.simulate.emulate import Emulator
 from experiments.study.live import in_turns, main, scenario, simulated
 from experiments.study.panels import panels
 from experiments.study.panels.live import live

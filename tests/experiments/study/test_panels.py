@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from experiments.simulator.money import bill
 from experiments.study.atlas import setting_points, verdicts
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found, Panel
@@ -14,6 +13,7 @@ from experiments.study.plan import points
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import Setting
+from simulator.money import bill
 from tests.experiments.study.made import of_runs, run
 
 SEEDS = 3

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.simulator.scenario import Scenario
 from experiments.study.adaptive import ALL_SEEDS, FIRST_SEEDS
 from experiments.study.options import parse_options
 from experiments.study.plan import points
 from experiments.study.player import Player
 from experiments.study.systems import Setting
+from simulator.scenario import Scenario
 from tests.experiments.study.made import run
 
 

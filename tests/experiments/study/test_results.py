@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.simulator.scenario import Scenario
 from experiments.study import results
 from experiments.study.results import ResultStore, code_hash, point_name
+from simulator.scenario import Scenario
 from workload.compression import RECORD
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from experiments.simulator.money import bill
 from experiments.study.designs import AT_ONCE, DECODERS, MOST_DECODERS, NO_CHOICE
 from experiments.study.plan import points
 from experiments.study.rivals import (
@@ -21,6 +20,7 @@ from experiments.study.systems import (
     routed,
     system,
 )
+from simulator.money import bill
 from tests.experiments.study.made import of_runs, run, sample
 
 

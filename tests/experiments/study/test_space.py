@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from experiments.simulator.scenario import Scenario
 from experiments.study.adaptive import ALL_SEEDS, coarse, grouped, play
 from experiments.study.options import USUAL, parse_options
 from experiments.study.player import FRESH_SEEDS, REPLAYED, Player
@@ -24,6 +23,7 @@ from experiments.study.space import (
     space_points,
 )
 from experiments.study.systems import Setting
+from simulator.scenario import Scenario
 from tests.experiments.study.made import run
 
 

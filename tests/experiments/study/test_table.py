@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from experiments.intervals import Interval, mean_interval
+from commands.intervals import Interval, mean_interval
 from experiments.study.point import Point
 from experiments.study.report import shown_rows
 from experiments.study.systems import Setting, system

@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from experiments.simulator.money import bill
 from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.systems import SHARE, Setting, system
 from experiments.study.tornado import BASE, CONTESTS, bars, swings, tornado_points
+from simulator.money import bill
 from tests.experiments.study.made import of_runs, run
 
 PLAYED = list(tornado_points(Setting(), quick=True))

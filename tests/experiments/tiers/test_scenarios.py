@@ -9,8 +9,8 @@ import pytest
 
 from experiments.tiers.options import TiersOptions, parse_options
 from experiments.tiers.scenarios import SOURCES, Result, play
-from hostlib.gate import GATES
-from hostlib.tier_rules import RULES
+from hostlib.model.gate import GATES
+from hostlib.model.tier_rules import RULES
 from workload.cost import make_cost_model
 from workload.generate import to_line
 from workload.trace import Request

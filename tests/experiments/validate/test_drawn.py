@@ -4,9 +4,9 @@ from hashlib import blake2b
 
 import pytest
 
-from experiments.simulator.emulate import Emulator
+from experiments.simulate.emulate import Emulator
 from experiments.validate.drawn import FIRST_BEYOND, draw
-from hostlib.gate import ANSWERS, HINTS
+from hostlib.model.gate import ANSWERS, HINTS
 from workload.schedule import CONDUCTOR
 
 NEW = range(FIRST_BEYOND, FIRST_BEYOND + 60)

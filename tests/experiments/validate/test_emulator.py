@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.simulator.checks import cost_model, ladder, pool_blocks, sizes
-from experiments.simulator.emulate import Emulator
-from experiments.simulator.measured import ENTRY_DIGEST_S
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.schema import ScenarioError
-from experiments.simulator.simulation import simulate
+from experiments.simulate.emulate import Emulator
 from experiments.validate.emulator import compare, incast
+from simulator.checks import cost_model, ladder, pool_blocks, sizes
+from simulator.measured import ENTRY_DIGEST_S
+from simulator.scenario import Scenario
+from simulator.schema import ScenarioError
+from simulator.simulation import simulate
 from workload.levels import find_ladder
 
 SIGMA = 50_000.0

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulator.machine_costs import MEASURED
 from experiments.validate.gauge import USUAL, Gauging, Reading, _Hosts, drift, gauge, mean_of
+from simulator.machine_costs import MEASURED
 
 HOSTS = ("node_alone_s", "store_alone_s", "node_chain_s", "store_chain_s")
 CHANCE = ("slowdown", "rest_s")

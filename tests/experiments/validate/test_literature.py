@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.simulator.scenario import Scenario, load_scenario
-from experiments.simulator.simulation import simulate
 from experiments.validate.kvswitch import kvswitch, other_settings, percentile
 from experiments.validate.kvswitch_workload import (
     ANSWERS,
@@ -33,6 +31,8 @@ from experiments.validate.mooncake import (
     scheduling,
     splits,
 )
+from simulator.scenario import Scenario, load_scenario
+from simulator.simulation import simulate
 from workload.generate import generate, to_line
 from workload.trace import load_trace
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from experiments.run.emulation import Measurements
-from experiments.run.result import BlockSources, Percentiles, RunResult
-from experiments.simulator.emulate import Emulated
-from experiments.simulator.machine_costs import MEASURED
-from experiments.simulator.scenario import Scenario
+from emulator.emulation import Measurements
+from emulator.result import BlockSources, Percentiles, RunResult
+from experiments.simulate.emulate import Emulated
 from experiments.validate.gauge import USUAL
 from experiments.validate.measured import keep, kept
+from simulator.machine_costs import MEASURED
+from simulator.scenario import Scenario
 
 SIGMA, SPEED = 20_000.0, 2.0
 RUN = RunResult(

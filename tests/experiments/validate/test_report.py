@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from experiments.simulator.result import SimResult
-from experiments.simulator.scenario import Scenario
-from experiments.simulator.simulation import simulate
 from experiments.validate.emulator import Comparison
 from experiments.validate.gauge import USUAL
 from experiments.validate.measured import Measured
 from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row
+from simulator.result import SimResult
+from simulator.scenario import Scenario
+from simulator.simulation import simulate
 
 
 def test_rows_are_written_with_their_source(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.intervals import mean_interval
+from commands.intervals import mean_interval
 from experiments.worth.__main__ import cells_of, main, parse
 from experiments.worth.cells import Cell, Figures
 from experiments.worth.page import FIGURES, cells_table

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hostlib.content import derivation
-from hostlib.endpoint import UdpEndpoint
-from hostlib.seal import PUBLIC_SECRET, Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
+from hostlib.protocol.content import derivation
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
+from hostlib.transport.endpoint import UdpEndpoint
 from tests.hostlib.loopback import own_address
 
 

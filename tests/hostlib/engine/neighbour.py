@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from hostlib.engine import BlockingPool, Item, KvSpace, PoolConfig, large, objects, open_pool
-from hostlib.errors import HostlibError
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import HostlibError
+from hostlib.protocol.transfer import BlockRef
 
 
 def content(number: int, size: int) -> bytes:

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib import wire
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import derivation
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
 from hostlib.engine import Item, KvPool, KvSpace, ObjectPool, PoolConfig
-from hostlib.health import HealthOptions
-from hostlib.members import Members
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
+from hostlib.protocol import wire
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 

@@ -18,8 +18,8 @@ import pytest
 import hostlib
 from hostlib.engine import Item, KvSpace, PoolConfig, open_objects, open_pool, open_pools
 from hostlib.engine.pool import Block, BlockReader
-from hostlib.errors import ConfigError
-from hostlib.transfer import BlockRef
+from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.transfer import BlockRef
 from tests.hostlib.engine.loopback_homes import storage_nodes
 from tests.hostlib.loopback import own_address
 
@@ -203,7 +203,14 @@ def test_the_client_is_a_package_of_its_own(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("weir_client-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "hostlib/engine/blocking.py" in names
-    program = "import sys; import hostlib.engine; print(hostlib.engine.__file__)"
+    program = """
+import importlib, pkgutil
+import hostlib
+for module in pkgutil.walk_packages(hostlib.__path__, "hostlib."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print(hostlib.__file__)
+"""
     environment = {**os.environ, "PYTHONPATH": str(wheel)}
     ran = subprocess.run(
         [sys.executable, "-S", "-c", program],

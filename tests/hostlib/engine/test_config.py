@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostlib.engine import PoolConfig
-from hostlib.errors import ConfigError
+from hostlib.protocol.errors import ConfigError
 
 GIVEN = {"address": "10.0.0.1", "homes": ["10.0.0.3", "10.0.0.4"]}
 

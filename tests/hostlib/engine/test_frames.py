@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hostlib.engine.frames import MAX_LINE_BYTES, Channel, Frame
-from hostlib.wire import MAX_BLOCK_BYTES
+from hostlib.protocol.wire import MAX_BLOCK_BYTES
 
 
 class Slow:

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostlib import wire
-from hostlib.block import Block, Place
-from hostlib.client import Client
-from hostlib.client_options import ClientOptions
-from hostlib.content import derivation
+from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
 from hostlib.engine import Item, ObjectPool, PoolConfig, large, objects
 from hostlib.engine.large import MANIFEST_BYTES, MAX_OBJECT_BYTES, SLOTS, Manifest
-from hostlib.health import HealthOptions
-from hostlib.members import Members
-from hostlib.seal import Seal
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
-from hostlib.transfer import BlockRef
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block, Place
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members
+from hostlib.protocol.seal import Seal
+from hostlib.protocol.transfer import BlockRef
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
 from tests.hostlib.network import MemoryNetwork
 
 HOMES = ("10.0.0.101", "10.0.0.102", "10.0.0.103")
@@ -253,3 +253,21 @@ def test_anything_may_lie_where_a_manifest_should(stored: bytes, at: int, by: in
     assert Manifest.decode(SEAL, bytes(16), encoded) is None
     encoded[at] ^= by
     assert Manifest.decode(SEAL, KEY.key, encoded) is None
+
+
+@pytest.mark.parametrize("size", [100, LONGEST_BLOCK, 5 * PART + 7])
+def test_a_deleted_object_leaves_nothing_and_can_be_stored_again(size: int) -> None:
+    async def story(world: World) -> None:
+        pool = world.pool()
+        content = random.Random(size).randbytes(size)
+        kept = BlockRef(bytes(range(2, 18)))
+        for _ in range(2):
+            assert await pool.store([Item(KEY, content), Item(kept, b"kept")]) == [True, True]
+            assert await pool.delete([KEY]) == [True]
+            assert list(world.held()) == [kept.key]
+            assert await pool.fetch(KEY) is None
+        assert pool.stats.deleted_objects == 2
+        assert await pool.delete([KEY]) == [True]
+        assert pool.stats.deleted_objects == 2
+
+    play(story)

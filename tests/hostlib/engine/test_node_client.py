@@ -29,9 +29,9 @@ from hostlib.engine import (
     objects,
     open_pool,
 )
-from hostlib.errors import ConfigError, KeySpaceError
-from hostlib.transfer import BlockRef
-from hostlib.wire import KV_PORT
+from hostlib.protocol.errors import ConfigError, KeySpaceError
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import KV_PORT
 from tests.hostlib.engine.neighbour import LONGEST_BLOCK, PART, content
 from tests.hostlib.engine.test_blocking import SPACE, config
 

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from hostlib.engine import Item, ObjectPool
-from hostlib.transfer import BlockRef, chain_references
+from hostlib.protocol.transfer import BlockRef, chain_references
 from tests.hostlib.engine.pool_world import PoolWorld, content, keys, play, timed
 from tests.hostlib.network import NO_FAULTS, Faults
 

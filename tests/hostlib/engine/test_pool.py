@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib import wire
-from hostlib.client import Client
-from hostlib.content import derivation
+from hostlib.client.client import Client
 from hostlib.engine import Item, KvPool, KvSpace, PoolConfig
 from hostlib.engine.pool import BlockReader
 from hostlib.engine.prefix_search import FIRST_WAVE, WAVE
 from hostlib.engine.store_queue import STORES_AT_ONCE
-from hostlib.errors import KeySpaceError
-from hostlib.members import Members
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
+from hostlib.protocol import wire
+from hostlib.protocol.content import derivation
+from hostlib.protocol.errors import KeySpaceError
+from hostlib.protocol.members import Members
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
 from tests.hostlib.engine.pool_world import PoolWorld, blocks_of, keys, play
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
 from tests.hostlib.sealed import SEAL, place

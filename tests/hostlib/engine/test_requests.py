@@ -19,7 +19,7 @@ from hostlib.engine.requests import (
     parse_block,
     parse_request,
 )
-from hostlib.transfer import BlockRef
+from hostlib.protocol.transfer import BlockRef
 
 U16, U32 = st.integers(0, 0xFFFF), st.integers(0, 0xFFFF_FFFF)
 BLOCKS = st.builds(BlockRef, st.binary(min_size=16, max_size=16), U16, U16, U32, U16, st.just(()))
@@ -50,7 +50,9 @@ def test_the_longest_request_fits_a_frame() -> None:
 
 
 @settings(max_examples=80)
-@given(JSON, JSON, JSON, JSON, st.sampled_from(["get", "put", "present", "cancel", "hello", 5, None]))
+@given(
+    JSON, JSON, JSON, JSON, st.sampled_from(["get", "put", "present", "delete", "cancel", "hello", 5, None])
+)
 def test_whatever_is_said_is_a_request_or_a_value_error(a: Any, b: Any, c: Any, d: Any, do: Any) -> None:
     said = {"n": a, "do": do, "block": b, "blocks": b, "room": c, "replicas": c, "at_least": d, "within_s": d}
     try:

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib.client import Client
-from hostlib.content import derivation
+from hostlib.client.client import Client
 from hostlib.engine import ObjectPool, PoolConfig
 from hostlib.engine.segment import (
     STAMP_BITS,
@@ -22,9 +21,10 @@ from hostlib.engine.segment import (
     SegmentReader,
     SegmentWriter,
 )
-from hostlib.members import Members
-from hostlib.storage_node import StorageNode
-from hostlib.store import BlockStore
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL
 

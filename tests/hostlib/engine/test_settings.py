@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from hostlib import wire
 from hostlib.engine import BlockingObjects, Item, KvSpace, PoolConfig, open_objects, open_pool
 from hostlib.engine.pool import BlockReader
-from hostlib.members import Member, Members
-from hostlib.transfer import BlockRef
-from hostlib.wire import KV_PORT
+from hostlib.protocol import wire
+from hostlib.protocol.members import Member, Members
+from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.wire import KV_PORT
 from tests.hostlib.engine.loopback_homes import storage_nodes
 from tests.hostlib.loopback import WAIT_LIMIT_S, own_address
 

@@ -12,20 +12,20 @@ from typing import Any, Protocol
 
 import pytest
 
-from hostlib.client import Client
+from hostlib.client.client import Client
 from hostlib.engine import shared_client
 from hostlib.engine.frames import MAX_LINE_BYTES, Channel
 from hostlib.engine.requests import MAX_QUESTIONS
 from hostlib.engine.shared_client import Guest, Host
-from hostlib.errors import (
+from hostlib.protocol.errors import (
     BlockNotFoundError,
     BlockTooLongError,
     ConfigError,
     OverloadedError,
     PutRefusedError,
 )
-from hostlib.transfer import BlockRef, chain_references
-from hostlib.wire import MAX_BLOCK_BYTES
+from hostlib.protocol.transfer import BlockRef, chain_references
+from hostlib.protocol.wire import MAX_BLOCK_BYTES
 from tests.hostlib.engine.pool_world import PoolWorld, content, keys
 
 SETTINGS = {"homes": ["10.0.0.1"], "tenant": 7}
@@ -109,10 +109,23 @@ def test_a_guest_gets_what_the_client_gets(play: Play) -> None:
                 await guest.get_into(block, memoryview(bytearray(LENGTH - 1)))
             await guest.put(missing, b"here", replicas=1, at_least=1)
             assert (await house.client.get(missing)).content == b"here"
-            with pytest.raises(PutRefusedError, match="3 homes were asked for and 2 are up"):
+            with pytest.raises(PutRefusedError, match="3 homes were asked for"):
                 await guest.put(BlockRef(bytes(15) + b"1"), b"here", replicas=3)
             with pytest.raises(ValueError, match="a block has 1 to"):
                 await guest.put(BlockRef(bytes(15) + b"2"), b"")
+
+    play(story)
+
+
+def test_what_a_guest_deletes_is_gone_for_all(play: Play) -> None:
+    async def story(house: House) -> None:
+        async with house.guest() as guest:
+            one, other = await house.stored(2)
+            assert await guest.delete(one) is True
+            assert await guest.delete(one) is False
+            assert await guest.present([one, other], 30.0) == [False, True]
+            with pytest.raises(BlockNotFoundError):
+                await house.client.get(one)
 
     play(story)
 

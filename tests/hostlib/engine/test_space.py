@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hostlib.engine import KeyChain, KvSpace
 from hostlib.engine.space import UNNAMED
-from hostlib.errors import KeySpaceError
-from hostlib.seal import Seal
+from hostlib.protocol.errors import KeySpaceError
+from hostlib.protocol.seal import Seal
 
 SEAL = Seal(3, bytes(range(32)))
 SPACE = KvSpace(
@@ -29,7 +29,7 @@ TOKENS = list(range(1, 14))
 
 IN_ANOTHER_PROCESS = """
 from hostlib.engine import KvSpace
-from hostlib.seal import Seal
+from hostlib.protocol.seal import Seal
 space = KvSpace(name="chat", model="weights:1", layout="row by row", dtype="float32", block_tokens=4,
                 object_bytes=(96, 32))
 for key in space.block_keys(Seal(3, bytes(range(32))), range(1, 14)):

@@ -1,0 +1,163 @@
+"""What all commands do alike: bad input, interrupts, progress, and how much they say.
+
+A command's `main` calls `run_command` with what reads its options and what it does with them:
+
+    exit code 0 and 1   the command's own
+    exit code 2         bad input, or a part failed: one message on stderr, no traceback
+    exit code 130       interrupted (SIGINT, SIGTERM, SIGHUP); all that was started has been ended
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from commands.errors import ExperimentError
+from commands.interrupt import raise_on_signals
+from commands.options import QUIET, VERBOSE, verbosity
+from controller.errors import ControllerError
+from controller.policies import PolicyError
+from topologies.errors import EngineError, TopologyError
+from workload.compression import CompressionError
+from workload.cost import CostError
+from workload.generate import GenerateError
+from workload.scale import ScaleError
+from workload.trace import TraceError
+
+BAD_INPUT = (
+    ExperimentError,
+    TraceError,
+    GenerateError,
+    ScaleError,
+    CostError,
+    CompressionError,
+    TopologyError,
+    EngineError,
+    PolicyError,
+    ControllerError,
+)
+INTERRUPTED = "interrupted; everything that was started has ended"
+
+LIVE_REFRESHES_PER_S = 2
+FILE_COLUMNS = 200
+"""Of a file or pipe, which have no width: rich takes 80, and cuts off what a table's cells have beyond."""
+
+Options = TypeVar("Options")
+
+
+class Screen:
+    """Where a command says something: results always, what it is doing unless it is quiet."""
+
+    def __init__(self, level: int = 0) -> None:
+        """`level`: QUIET, 0, VERBOSE or more."""
+        self.level = level
+        self.console = Console(highlight=False)
+        if not self.console.is_terminal and "COLUMNS" not in os.environ:
+            self.console.width = FILE_COLUMNS
+        self._errors = Console(stderr=True, highlight=False)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether only results, warnings and errors are wanted."""
+        return self.level <= QUIET
+
+    def show(self, what: RenderableType = "") -> None:
+        """A result."""
+        self.console.print(what, soft_wrap=isinstance(what, str))
+
+    def say(self, text: str) -> None:
+        """What is being done, or where results are."""
+        if not self.quiet:
+            self.console.print(text, soft_wrap=True)
+
+    def detail(self, text: str) -> None:
+        """What only those who asked for more want to know."""
+        if self.level >= VERBOSE:
+            self.console.print(text, soft_wrap=True)
+
+    def warn(self, text: str, what: str = "warning") -> None:
+        """Something that whoever reads the results should know."""
+        self.console.print(f"[yellow]{what}:[/] {text}", soft_wrap=True)
+
+    def error(self, text: str) -> None:
+        """Why the command ends; on stderr."""
+        self._errors.print("[bold red]error:[/] ", end="")
+        self._errors.print(text, soft_wrap=True, markup=False)
+
+    @property
+    def can_live(self) -> bool:
+        """Whether there is a terminal to draw on, and again in the same place."""
+        return self.console.is_terminal and not self.console.is_dumb_terminal and not self.quiet
+
+    def progress(self, *more: ProgressColumn, below: RenderableType | None = None) -> Progress:
+        """Bars with count and time, and `more` columns; `below` them what changes while they do."""
+        return _ProgressAbove(
+            below,
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            *more,
+            console=self.console,
+            disable=self.quiet,
+            refresh_per_second=10 if below is None else LIVE_REFRESHES_PER_S,
+        )
+
+    @contextmanager
+    def status(self, text: str) -> Iterator[Callable[[str], None]]:
+        """A line that says what is being done, gone at the end; call what it gives to change it."""
+        if self.quiet:
+            yield lambda _: None
+            return
+        with self.console.status(text) as status:
+            yield status.update
+
+
+class _ProgressAbove(Progress):
+    """Bars, and something below them."""
+
+    def __init__(self, below: RenderableType | None, *columns: ProgressColumn, **options: Any) -> None:
+        self._below = below
+        super().__init__(*columns, **options)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """What is drawn at each refresh."""
+        yield from super().get_renderables()
+        if self._below is not None:
+            yield self._below
+
+
+def run_command(
+    arguments: Sequence[str],
+    parse: Callable[[Sequence[str]], Options],
+    work: Callable[[Screen, Options], int],
+    interrupted: str = INTERRUPTED,
+) -> int:
+    """The exit code: `work`'s, 2 for bad input, 130 after an interrupt."""
+    raise_on_signals()
+    screen = Screen()
+    try:
+        screen.level = verbosity(arguments)
+        return work(screen, parse(arguments))
+    except BAD_INPUT as error:
+        screen.error(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        screen.error(f"{error.filename}: {error.strerror}")
+    except KeyboardInterrupt:
+        screen.show(interrupted)
+        return 130
+    return 2

@@ -1,0 +1,1 @@
+"""The controller's side of P4Runtime: session, client, P4Info, adapter."""

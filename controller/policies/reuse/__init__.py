@@ -1,0 +1,1 @@
+"""The default policy: a learned reuse value, and experts that check it."""

@@ -1,0 +1,153 @@
+"""Turnover: blocks leave a pool's index and others enter it, in one write.
+
+A newcomer that finds no free slots takes over those of blocks that leave in the same write, under a
+generation of its own. So a switch may carry out the updates in any order, and for a moment all entries may be
+there: it serves each of them from slots of its own generation only. Two things are rare and take another
+write: a removal that is refused, after which its heirs are removed, too; and an install for which the table
+had no room before the removal, which is tried once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from controller.errors import SwitchError
+from controller.operations import Adapter, Install, Remove, Replace, Result, TableOperation
+from controller.pool.slots import SlotAllocator, Slots
+
+_GONE: Final = (Result.OK, Result.NOT_FOUND)
+_THERE: Final = (Result.OK, Result.ALREADY_EXISTS)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the blocks; those that left and those that were refused have no slots any more."""
+
+    left: list[bytes] = field(default_factory=list)
+    stayed: list[bytes] = field(default_factory=list)
+    """Their removal failed."""
+    installed: list[Install] = field(default_factory=list)
+    refused: list[bytes] = field(default_factory=list)
+    no_slot: list[bytes] = field(default_factory=list)
+    """Nothing was written for these."""
+
+
+@dataclass(slots=True)
+class _Newcomer:
+    install: Install
+    heir_of: tuple[bytes, ...]
+    """Whose slots it takes over, or some of them."""
+    result: Result = Result.FAILED
+
+    @property
+    def slots(self) -> Slots:
+        return Slots(self.install.base_slot, self.install.generation, self.install.fragments)
+
+
+class Turnover:
+    """See the module. Raises SwitchError as its adapter does; then only reading back tells what is there."""
+
+    def __init__(self, adapter: Adapter, slots: SlotAllocator) -> None:
+        self._adapter, self._slots = adapter, slots
+
+    def write(self, leaving: Mapping[bytes, Slots], coming: Mapping[bytes, int]) -> Outcome:
+        """Remove blocks that own these slots, and install others of so many fragments."""
+        outcome = Outcome()
+        released: dict[bytes, Slots] = {}
+        newcomers = self._place(leaving, coming, released, outcome)
+        operations: list[TableOperation] = [Remove(key) for key in leaving]
+        operations += [newcomer.install for newcomer in newcomers]
+        if not operations:
+            return outcome
+        try:
+            results = self._adapter.write(operations)
+        except SwitchError:
+            self._give_back(released, [newcomer for newcomer in newcomers if newcomer.heir_of])
+            raise
+        for newcomer, result in zip(newcomers, results[len(leaving) :], strict=True):
+            newcomer.result = result
+        self._settle_removals(leaving, results, released, outcome)
+        self._settle_installs(newcomers, released, outcome)
+        return outcome
+
+    def _place(
+        self,
+        leaving: Mapping[bytes, Slots],
+        coming: Mapping[bytes, int],
+        released: dict[bytes, Slots],
+        outcome: Outcome,
+    ) -> list[_Newcomer]:
+        """Slots for those that come: free ones first, then those of who leaves, who are `released`."""
+        leavers = iter(leaving.items())
+        newcomers = []
+        for key, fragments in coming.items():
+            slots = self._slots.allocate(fragments)
+            while slots is None and (leaver := next(leavers, None)) is not None:
+                released[leaver[0]] = leaver[1]
+                self._slots.free(leaver[1])
+                slots = self._slots.allocate(fragments)
+            if slots is None:
+                outcome.no_slot.append(key)
+            else:
+                heir_of = tuple(name for name, owned in released.items() if owned.overlaps(slots))
+                newcomers.append(_Newcomer(Install(key, *slots), heir_of))
+        return newcomers
+
+    def _settle_removals(
+        self,
+        leaving: Mapping[bytes, Slots],
+        results: Sequence[Result],
+        released: Mapping[bytes, Slots],
+        outcome: Outcome,
+    ) -> None:
+        for key, result in zip(leaving, results, strict=False):
+            if result not in _GONE:
+                outcome.stayed.append(key)
+                continue
+            outcome.left.append(key)
+            if key not in released:
+                self._slots.free(leaving[key])
+
+    def _settle_installs(
+        self, newcomers: Sequence[_Newcomer], released: Mapping[bytes, Slots], outcome: Outcome
+    ) -> None:
+        stayed = set(outcome.stayed)
+        rightful = [newcomer for newcomer in newcomers if stayed.isdisjoint(newcomer.heir_of)]
+        self._try_again(rightful)
+        for newcomer in rightful:
+            if newcomer.result is Result.OK:
+                outcome.installed.append(newcomer.install)
+            else:
+                outcome.refused.append(newcomer.install.key)
+                self._slots.free(newcomer.slots)
+        disinherited = [newcomer for newcomer in newcomers if not stayed.isdisjoint(newcomer.heir_of)]
+        if there := [newcomer.install.key for newcomer in disinherited if newcomer.result in _THERE]:
+            self._adapter.write([Remove(key) for key in there])
+        self._give_back({key: released[key] for key in outcome.stayed if key in released}, disinherited)
+        outcome.refused += [newcomer.install.key for newcomer in disinherited]
+
+    def _give_back(self, kept: Mapping[bytes, Slots], newcomers: Iterable[_Newcomer]) -> None:
+        """These newcomers get nothing, and who was released to make room for them keeps its slots."""
+        for newcomer in newcomers:
+            self._slots.free(newcomer.slots)
+        for slots in kept.values():
+            self._slots.claim(slots)
+
+    def _try_again(self, newcomers: Sequence[_Newcomer]) -> None:
+        """What had an entry already is replaced; what may have found no room is written once more."""
+        again = [newcomer for newcomer in newcomers if _second_try(newcomer) is not None]
+        if again:
+            results = self._adapter.write([op for op in map(_second_try, again) if op is not None])
+            for newcomer, result in zip(again, results, strict=True):
+                newcomer.result = result
+
+
+def _second_try(newcomer: _Newcomer) -> Install | None:
+    install = newcomer.install
+    if newcomer.result is Result.ALREADY_EXISTS:
+        return Replace(install.key, install.base_slot, install.generation, install.fragments)
+    if newcomer.result is not Result.OK and newcomer.heir_of:
+        return install
+    return None

@@ -1,0 +1,116 @@
+"""Captures: what passes the ports of switches, written down by tcpdump in their namespaces.
+
+A host's traffic is captured at the other end of its cable, where packets are as they are on the wire: in the
+host itself the kernel has merged bursts of them already (GRO).
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands.errors import ExperimentError
+from topologies.fabric import Fabric
+from topologies.network import Network, Process, end_process
+
+BUFFER_KIB = 32 << 10
+"""Of the kernel's, for each capture."""
+READY_TIMEOUT_S = 10.0
+_LOOK_S = 0.02
+_LOST = re.compile(r"(\d+) packets? dropped by kernel")
+WHOLE_PACKETS = 0
+
+
+class CaptureError(ExperimentError):
+    """Nothing can be captured there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to capture: one port of a switch, or all of them."""
+
+    switch: str
+    port: int | None = None
+
+    @property
+    def interface(self) -> str:
+        """As tcpdump names it in the switch's namespace."""
+        return "any" if self.port is None else f"{self.switch}-eth{self.port}"
+
+
+def place_of(fabric: Fabric, name: str) -> Place:
+    """Where the traffic of a host or a switch is seen; raises CaptureError for what does not exist."""
+    if name in fabric.switches:
+        return Place(name)
+    for switch in fabric.switches:
+        for port in fabric.ports(switch):
+            if port.peer == name:
+                return Place(switch, port.number)
+    there_are = ", ".join([*fabric.nodes, *fabric.stores, *fabric.switches])
+    raise CaptureError(f"PCAP: there is no {name!r} in this topology: there are {there_are}")
+
+
+@dataclass
+class Capture:
+    """One running or ended capture."""
+
+    file: Path
+    """In pcap's format, with nanoseconds; frames of Ethernet, of all ports LINUX_SLL2."""
+    lost: int = 0
+    """Packets that the kernel dropped because tcpdump was too slow."""
+
+
+@contextmanager
+def capturing(
+    network: Network, places: Sequence[Place], directory: Path, expression: str = "", bytes_each: int = 0
+) -> Iterator[list[Capture]]:
+    """Capture until the end of the block, one file a place; `bytes_each` of a packet, WHOLE_PACKETS for all.
+
+    Raises CaptureError when tcpdump can't.
+    """
+    captures: list[Capture] = []
+    with ExitStack() as stack:
+        for number, place in enumerate(places):
+            captures.append(Capture(directory / f"capture-{number}.pcap"))
+            stack.enter_context(_running(network, place, captures[-1], expression, bytes_each))
+        yield captures
+
+
+@contextmanager
+def _running(
+    network: Network, place: Place, capture: Capture, expression: str, bytes_each: int
+) -> Iterator[None]:
+    command = [
+        "tcpdump", "-n", "-i", place.interface, "-w", str(capture.file), "-s", str(bytes_each), "-Z", "root",
+        "-B", str(BUFFER_KIB), "--time-stamp-precision=nano",
+        *(["-y", "LINUX_SLL2"] if place.port is None else []), *([expression] if expression else []),
+    ]  # fmt: skip
+    log = capture.file.with_suffix(".log")
+    with log.open("wb") as stderr:
+        try:
+            process = network.popen(place.switch, command, stdin=subprocess.DEVNULL, stderr=stderr)
+        except OSError as error:
+            raise CaptureError(f"tcpdump can't be run: {error.strerror}; make setup installs it") from None
+    try:
+        _wait_listening(process, log)
+        yield
+        process.send_signal(signal.SIGINT)
+        process.wait(READY_TIMEOUT_S)
+    finally:
+        end_process(process)
+    if lost := _LOST.search(log.read_text(errors="replace")):
+        capture.lost = int(lost[1])
+
+
+def _wait_listening(process: Process, log: Path) -> None:
+    deadline_s = time.monotonic() + READY_TIMEOUT_S
+    while "listening on" not in log.read_text(errors="replace"):
+        if process.poll() is not None or time.monotonic() > deadline_s:
+            raise CaptureError(f"tcpdump did not start: {log.read_text(errors='replace').strip()[-500:]}")
+        time.sleep(_LOOK_S)

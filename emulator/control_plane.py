@@ -1,0 +1,100 @@
+"""The controller of a running network: its configuration from the fabric, and its process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+from pathlib import Path
+from types import MappingProxyType
+
+from commands.precedence import BEHIND_COMMAND, put_session_behind
+from controller.addressing import Mac
+from controller.config import (
+    ClientTls,
+    Config,
+    Host,
+    PoolSize,
+    Port,
+    Route,
+    SwitchConfig,
+    config_text,
+    limits_of_link,
+)
+from emulator.processes import Events, LineProcess
+from topologies.certificates import SERVER_NAME, Certificates
+from topologies.engines import Artifacts
+from topologies.fabric import STORE, Endpoint, Fabric
+from topologies.fabric import Port as FabricPort
+from topologies.network import Network
+
+
+def start_controller(
+    config: Config, network: Network, directory: Path, events: Events | None = None
+) -> LineProcess:
+    """Start it with its files in `directory`; it says "ready" when the switches are as they should be."""
+    path, result = directory / "controller.json", directory / "controller.result.json"
+    path.write_text(config_text(config))
+    command = [sys.executable, "-m", "controller", "--config", str(path), "--results", str(result)]
+    return LineProcess(
+        "controller", [*BEHIND_COMMAND, *command], directory / "controller.log", network.popen_here, events
+    )
+
+
+def stand_behind(controller: LineProcess) -> None:
+    """Put a controller that is ready behind the hosts, from whom it would take nothing on its own machine."""
+    put_session_behind(controller.process.pid)
+
+
+NO_TENANTS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+
+
+def switch_configs(
+    network: Network,
+    artifacts: Artifacts,
+    pool: PoolSize,
+    tenants: Mapping[str, tuple[int, ...]] = NO_TENANTS,
+) -> tuple[SwitchConfig, ...]:
+    """What the controller has to know of each switch, each with a pool of the same size.
+
+    `tenants` by host.
+    """
+    return tuple(_switch(network, artifacts, pool, name, tenants) for name in network.fabric.switches)
+
+
+def _switch(
+    network: Network, artifacts: Artifacts, pool: PoolSize, name: str, tenants: Mapping[str, tuple[int, ...]]
+) -> SwitchConfig:
+    fabric = network.fabric
+    return SwitchConfig(
+        name=name,
+        device_id=fabric.device_id(name),
+        grpc_address=network.address(name),
+        p4info=artifacts.p4info,
+        device_config=artifacts.device_config,
+        controller=_host(fabric.controller(name)),
+        ports=tuple(_port(fabric, port, tenants.get(port.peer, ())) for port in fabric.ports(name)),
+        routes=tuple(
+            Route(IPv4Network(route.destination), route.port, Mac.parse(route.next_hop))
+            for route in fabric.routes(name)
+        ),
+        pool=pool,
+        stores=tuple(fabric.hosts[name].ipv4 for name in fabric.answering),
+        tls=_tls(network.certificates),
+    )
+
+
+def _port(fabric: Fabric, port: FabricPort, tenants: tuple[int, ...]) -> Port:
+    role = STORE if port.peer in fabric.answering else port.peer_kind
+    host = _host(fabric.hosts[port.peer]) if port.peer in fabric.hosts else None
+    return Port(port.number, role, host, tenants=tenants, limits=limits_of_link(role, port.rate_bit_s))
+
+
+def _tls(made: Certificates | None) -> ClientTls | None:
+    if made is None:
+        return None
+    return ClientTls(made.authority, made.client_certificate, made.client_key, SERVER_NAME)
+
+
+def _host(endpoint: Endpoint) -> Host:
+    return Host(Mac.parse(endpoint.mac), endpoint.ipv4)

@@ -1,0 +1,260 @@
+"""One play of a scenario on a real network: start everything, play, collect what each part measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from controller.config import Config
+from emulator.control_plane import stand_behind, start_controller
+from emulator.host_configs import INDEX, ROUTER, router_socket, write_host_configs
+from emulator.machine import CpuTime, CpuUse, CpuWatch, cpu_time
+from emulator.modes import Mode
+from emulator.processes import (
+    READY_TIMEOUT_S,
+    Events,
+    LineProcess,
+    check_switches,
+    monotonic_start,
+    wait_for,
+)
+from emulator.running import Running, Watch
+from emulator.scenario import Scenario, controller_config
+from emulator.timeline import Sample, Timeline, progress_of
+from topologies.engines import Artifacts
+from topologies.network import Network, Process, end_processes
+
+START_DELAY_S = 0.5
+SILENCE_S = 60.0
+"""Processes report every second: this long without a word means that something hangs."""
+
+REPORT_S = 0.25
+"""Between two looks at all processes' progress: each says so by itself, and there may be hundreds."""
+IDLE_S = 2.0
+"""How long the background is measured."""
+BESIDE = {ROUTER: "hostlib.peer.router", INDEX: "hostlib.peer.index"}
+"""Programs that are on no host of the network: what they are told and tell does not come over that of KV."""
+
+Result = TypeVar("Result")
+_Beside = Mapping[str, LineProcess]
+"""The programs of BESIDE that a play has, by name."""
+OnProgress = Callable[[int, int, dict[str, int]], None]
+"""Called with requests completed, requests in all, and blocks by source so far."""
+
+
+@dataclass
+class Measurements:
+    """Raw results of one play, by process."""
+
+    workers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stores: dict[str, dict[str, Any]] = field(default_factory=dict)
+    controller: dict[str, Any] = field(default_factory=dict)
+    router: dict[str, Any] | None = None
+    """None where requests were shared out beforehand."""
+    index: dict[str, Any] | None = None
+    """None where there are storage nodes."""
+    storage_egress_bytes: int = 0
+    """What the hosts that answer GETs sent: storage nodes, or nodes that lend, what they ask for included."""
+    link_drops: int = 0
+    wall_s: float = 0.0
+    started_s: float = 0.0
+    """When all parts were ready (CLOCK_MONOTONIC)."""
+    start_s: float = 0.0
+    """Second 0 of the trace (CLOCK_MONOTONIC)."""
+    cpu: CpuUse = field(default_factory=CpuUse)
+    timeline: list[Sample] = field(default_factory=list)
+    usage: dict[str, CpuTime] = field(default_factory=dict)
+    """CPU time while the trace was played, by role: node, store, switch, controller, watch (this process),
+    router or index where there is one."""
+    usage_s: float = 0.0
+    """How long that was: a little more than `wall_s`, from before the start to after the end."""
+
+
+def _at_most_every(period_s: float, do: Callable[[], None]) -> Callable[[], None]:
+    """`do`, unless it was done less than that ago."""
+    next_s = 0.0
+
+    def maybe() -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            next_s = time.monotonic() + period_s
+            do()
+
+    return maybe
+
+
+class Emulation:
+    """Plays a scenario on a running network whose switches are started anew for each play."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        network: Network,
+        artifacts: Artifacts,
+        watch: Watch = lambda running: nullcontext(),
+        kv_file: Path | None = None,
+    ) -> None:
+        """`watch` is entered while hosts, controller and switches run; `kv_file` is real KV for blocks."""
+        self._kv_file = kv_file
+        self._scenario, self._network, self._artifacts = scenario, network, artifacts
+        self._watch = watch
+        self._plays = 0
+
+    def play(self, mode: Mode, on_progress: OnProgress) -> Measurements:
+        """Play the trace once. Raises CrashError, ProcessError or EngineError when a part fails."""
+        return self._run(mode, lambda play, running, beside: play.measure(running, beside, on_progress))
+
+    def background(self, mode: Mode) -> float:
+        """Cores that the started network takes while nobody asks for anything, the watch included. Raises as
+        `play` does."""
+        return self._run(mode, lambda play, running, beside: play.idle(running, beside))
+
+    def _run(self, mode: Mode, do: Callable[[_Play, Running, _Beside], Result]) -> Result:
+        self._plays += 1
+        directory = self._network.directory / f"{self._plays}-{mode.name}"
+        directory.mkdir()
+        self._network.start_switches()
+        try:
+            router = router_socket(self._scenario, directory)
+            config = controller_config(self._scenario, self._network, self._artifacts, mode, router)
+            play = _Play(self._scenario, self._network, directory, self._watch, self._kv_file)
+            return play.run(mode, config, partial(do, play))
+        finally:
+            self._network.stop_switches()
+
+
+class _Play:
+    def __init__(
+        self, scenario: Scenario, network: Network, directory: Path, watch: Watch, kv_file: Path | None
+    ) -> None:
+        self._scenario, self._network, self._directory = scenario, network, directory
+        self._watch, self._kv_file = watch, kv_file
+        self._events: Events = queue.SimpleQueue()
+
+    def run(self, mode: Mode, config: Config, do: Callable[[Running, _Beside], Result]) -> Result:
+        """Start everything, do that when all is ready, and end everything."""
+        controller = start_controller(config, self._network, self._directory, self._events)
+        hosts = self._start_hosts()
+        workers = [hosts[name] for name in self._scenario.fabric.nodes]
+        stores = [hosts[name] for name in self._scenario.fabric.stores]
+        beside = {name: hosts[name] for name in BESIDE if name in hosts}
+        wait_for("ready", [controller, *hosts.values()], self._events, READY_TIMEOUT_S)
+        stand_behind(controller)
+        timeline = Timeline(self._network, progress_of([controller, *workers, *stores]))
+        running = Running(
+            self._network, mode.name, tuple(workers), tuple(stores), controller, config.switches, timeline
+        )
+        try:
+            with self._watch(running):
+                return do(running, beside)
+        finally:  # where a part failed, the others still run
+            end_processes(process.process for process in (*workers, *stores, *beside.values(), controller))
+
+    def idle(self, running: Running, beside: _Beside) -> float:
+        """Cores that all of it takes without a request."""
+        watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
+        watch.start()
+        running.timeline.start()
+        hosts = (*running.nodes, *running.stores, *beside.values())
+        processes = [host.process for host in (*hosts, running.controller)]
+        processes += self._network.switch_processes.values()
+        start_s = monotonic_start(START_DELAY_S)
+        for host in hosts:
+            host.send(f"start {start_s}")
+        time.sleep(2 * START_DELAY_S)
+        before_s, began_s = cpu_time(processes).total_s + time.process_time(), time.monotonic()
+        time.sleep(IDLE_S)
+        used_s = cpu_time(processes).total_s + time.process_time() - before_s
+        took_s = time.monotonic() - began_s
+        watch.stop()
+        running.timeline.stop()
+        return used_s / took_s
+
+    def measure(self, running: Running, beside: _Beside, on_progress: OnProgress) -> Measurements:
+        """Play the trace."""
+        workers, stores, controller = running.nodes, running.stores, running.controller
+        measured = Measurements(started_s=time.monotonic())
+        sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
+        watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
+        watch.start()
+        running.timeline.start()
+        parts: dict[str, list[Process]] = {
+            "node": [worker.process for worker in workers],
+            "store": [store.process for store in stores],
+            "switch": list(self._network.switch_processes.values()),
+            "controller": [controller.process],
+            **{name: [process.process] for name, process in beside.items()},
+        }
+        before, since_s = _used_by(parts), time.monotonic()
+        start_s = measured.start_s = monotonic_start(START_DELAY_S)
+        for host in (*workers, *stores, *beside.values()):
+            host.send(f"start {start_s}")
+        players = [*workers, *(process for name, process in beside.items() if name == ROUTER)]
+        report = _at_most_every(REPORT_S, lambda: self._report(workers, on_progress))
+        wait_for("finished", players, self._events, SILENCE_S, report)
+        after = _used_by(parts)
+        measured.usage, measured.usage_s = _less(after, before), time.monotonic() - since_s
+        self._report(workers, on_progress)
+        measured.wall_s = round(time.monotonic() - start_s, 3)
+        measured.cpu = watch.stop()
+        measured.timeline = running.timeline.stop()
+        measured.storage_egress_bytes = self._egress_bytes() - sent_before
+        measured.link_drops = self._network.link_drops() - dropped_before
+        for process in (controller, *workers, *stores, *beside.values()):
+            process.stop()
+        measured.controller = self._result("controller")
+        measured.router = self._result(ROUTER) if ROUTER in beside else None
+        measured.index = self._result(INDEX) if INDEX in beside else None
+        measured.workers = {name: self._result(name) for name in self._scenario.fabric.nodes}
+        measured.stores = {name: self._result(name) for name in self._scenario.fabric.stores}
+        return measured
+
+    def _start_hosts(self) -> dict[str, LineProcess]:
+        configs = write_host_configs(self._scenario, self._directory, self._kv_file)
+        return {name: self._start_host(name, path) for name, path in configs.items()}
+
+    def _start_host(self, name: str, config: Path) -> LineProcess:
+        module = "hostlib.node.worker" if name in self._scenario.shares else "hostlib.storage.storage"
+        popen: Callable[..., Process] = partial(self._network.popen, name)
+        if name in BESIDE:
+            module, popen = BESIDE[name], self._network.popen_here
+        command = [sys.executable, "-m", module, str(config)]
+
+        return LineProcess(name, command, self._directory / f"{name}.log", popen, self._events)
+
+    def _report(self, workers: Sequence[LineProcess], on_progress: OnProgress) -> None:
+        check_switches(self._network)
+        blocks: dict[str, int] = {}
+        for worker in workers:
+            for source, count in worker.progress.get("blocks", {}).items():
+                blocks[source] = blocks.get(source, 0) + count
+        completed = sum(worker.progress.get("completed", 0) for worker in workers)
+        on_progress(completed, len(self._scenario.trace.requests), blocks)
+
+    def _egress_bytes(self) -> int:
+        return sum(self._network.transmitted_bytes(name) for name in self._scenario.fabric.answering)
+
+    def _result(self, name: str) -> dict[str, Any]:
+        result: dict[str, Any] = json.loads((self._directory / f"{name}.result.json").read_text())
+        return result
+
+
+def _used_by(parts: Mapping[str, Sequence[Process]]) -> dict[str, CpuTime]:
+    own = os.times()
+    return {
+        **{role: cpu_time(processes) for role, processes in parts.items()},
+        "watch": CpuTime(own.user, own.system),
+    }
+
+
+def _less(after: Mapping[str, CpuTime], before: Mapping[str, CpuTime]) -> dict[str, CpuTime]:
+    return {role: used - before[role] for role, used in after.items()}

@@ -1,0 +1,207 @@
+"""Configuration files of a scenario's hosts: workers, storage nodes, and the router or index where there is
+one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from emulator.scenario import Scenario
+from hostlib.process.observe import OBSERVE_S
+from hostlib.protocol.members import Members
+from hostlib.protocol.wire import fingerprint
+from workload.compression import NONE
+from workload.generate import to_line
+from workload.levels import ADAPTIVE
+from workload.schedule import CONDUCTOR
+
+SSD_BLOCKS = 100_000
+Preloads = Mapping[str, Sequence[tuple[bytes, int]]]
+"""Keys and fragments of what a host that answers GETs, by its address, holds from the start."""
+LOOKS_PER_S = 640.0
+"""At how late timers are, by all hosts together: a look wakes a process, and that is 70 us of CPU."""
+ROUTER, INDEX = "router", "index"
+"""The names of their processes and files; no host has them."""
+
+
+def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None = None) -> dict[str, Path]:
+    """A configuration file for every host, the router and the index, and the files these name; name -> path.
+
+    `kv_file` is what blocks hold, if it is real KV (emulator.real_kv).
+    """
+    homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.answering]
+    lends = scenario.options.lends
+    preloads = _spread(scenario, homes) if lends else _preloads(scenario, homes)
+    paths = {}
+    for name, endpoint in scenario.fabric.hosts.items():
+        common = {
+            "address": str(endpoint.ipv4),
+            "result": str(directory / f"{name}.result.json"),
+            "homes": homes,
+            "replicas": scenario.options.replicas,
+            # Nodes that lend all stay: nobody has to hear who is there.
+            "controller": None if lends else str(scenario.fabric.controller_of(name).ipv4),
+            "kv_file": None if kv_file is None else str(kv_file),
+            "observe_s": max(OBSERVE_S, len(scenario.fabric.hosts) / LOOKS_PER_S),
+        }
+        is_node = name in scenario.shares
+        specific = (_worker if is_node else _store)(scenario, name, directory)
+        if name in scenario.fabric.answering:
+            keys = directory / f"{name}.keys"
+            keys.write_text(_held(scenario, preloads[str(endpoint.ipv4)]))
+            specific["preload"] = str(keys)
+        paths[name] = directory / f"{name}.json"
+        paths[name].write_text(json.dumps(common | specific, indent=1))
+    if scenario.options.scheduler == CONDUCTOR:
+        paths[ROUTER] = _router(scenario, homes, preloads, directory)
+    if lends:
+        paths[INDEX] = _index(scenario, homes, directory)
+    return paths
+
+
+def router_socket(scenario: Scenario, directory: Path) -> Path | None:
+    """Where the router of a play listens; None where there is none."""
+    return directory / ROUTER if scenario.options.scheduler == CONDUCTOR else None
+
+
+def _index_socket(scenario: Scenario, directory: Path) -> Path | None:
+    """Where the index of a play listens; None where there is none."""
+    return directory / INDEX if scenario.options.lends else None
+
+
+def _index(scenario: Scenario, homes: list[str], directory: Path) -> Path:
+    path = directory / f"{INDEX}.json"
+    given = {
+        "socket": str(_index_socket(scenario, directory)),
+        "nodes": homes,
+        "block_fragments": scenario.sizes.mean_fragments,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(scenario.fabric.nodes[0]),
+        "result": str(directory / f"{INDEX}.result.json"),
+    }
+    path.write_text(json.dumps(given, indent=1))
+    return path
+
+
+def _router(scenario: Scenario, homes: list[str], preloads: Preloads, directory: Path) -> Path:
+    trace, stored, path = (directory / f"{ROUTER}.{kind}" for kind in ("trace.jsonl", "keys", "json"))
+    trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.trace.requests))
+    stored.write_text("".join(f"{key.hex()}\n" for held in preloads.values() for key, _ in held))
+    specific = {
+        "socket": str(router_socket(scenario, directory)),
+        "nodes": list(scenario.fabric.nodes),
+        "homes": homes,
+        "replicas": scenario.options.replicas,
+        "trace": str(trace),
+        "stored": str(stored),
+        "ttft_slo_s": scenario.options.ttft_slo_s,
+        "seed": scenario.options.seed,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(scenario.fabric.nodes[0]),
+        "result": str(directory / f"{ROUTER}.result.json"),
+    }
+    path.write_text(json.dumps(_serving(scenario) | specific, indent=1))
+    return path
+
+
+def _serving(scenario: Scenario) -> dict[str, object]:
+    """The model as nodes and router have to know it."""
+    return {
+        "block_tokens": scenario.trace.block_tokens,
+        "model": scenario.options.model,
+        "gpu": scenario.options.gpu,
+        "sigma": scenario.scale.sigma,
+        "speed": scenario.scale.speed,
+        "codec": scenario.options.codec,
+        "level": scenario.options.level,
+        "coder": scenario.options.coder,
+    }
+
+
+def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+    trace = directory / f"{name}.trace.jsonl"
+    trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.shares[name]))
+    options = scenario.options
+    router, index = router_socket(scenario, directory), _index_socket(scenario, directory)
+    tenant = scenario.tenants.get(name)
+    of_tenant = {} if tenant is None else {"tenant": tenant.number, "secret": tenant.secret}
+    return {
+        **of_tenant,
+        "trace": str(trace),
+        "gpu_blocks": options.gpu_blocks,
+        "dram_blocks": options.dram_blocks,
+        "tiers": options.tiers,
+        "gate": options.gate and options.fetch and options.level != ADAPTIVE,
+        "hints": options.hints,
+        "ttft_slo_s": options.ttft_slo_s,
+        "fetch": options.fetch,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(name),
+        "push": options.push,
+        "joins_s": scenario.joins_s if name in scenario.joining else None,
+        "blend": options.blend,
+        "blend_share": options.blend_share,
+        "expects": options.expect,
+        "record_blocks": options.traces,
+        "durable": options.durable,
+        "router": None if router is None else str(router),
+        "index": None if index is None else str(index),
+        "name": name,
+        **_serving(scenario),
+    }
+
+
+def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+    return {
+        "block_bytes": scenario.block_bytes,
+        "dram_bytes": scenario.options.store_blocks * scenario.block_bytes,
+        "ssd_dir": str(directory / f"{name}.ssd"),
+        "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
+        "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.ssd_gbyte_s * 1e9),
+        "read_ahead_blocks": scenario.options.read_ahead,
+        "link_bit_s": scenario.fabric.link_rate_bit_s(name),
+    }
+
+
+def _held(scenario: Scenario, held: Sequence[tuple[bytes, int]]) -> str:
+    """The preload file of a store: lengths where a codec makes blocks differ."""
+    if scenario.options.codec == NONE:
+        return "".join(f"{key.hex()}\n" for key, _ in held)
+    unit = scenario.scale.fragment_bytes
+    return "".join(f"{key.hex()} {fragments * unit}\n" for key, fragments in held)
+
+
+def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
+    """What each store holds at the start, with fragments: the past's blocks, least recently used first.
+
+    With tenants, nothing: a storage node has no secret to name and seal their blocks with.
+    """
+    if scenario.tenants:
+        return {home: [] for home in homes}
+    held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
+    members, sizes = Members.of(homes, scenario.options.replicas), scenario.sizes
+    for stored in (stored for key in _past(scenario) for stored in sizes.stored(key)):
+        for home in members.homes(stored[0]):
+            held[home.address].append(stored)
+    return held
+
+
+def _spread(scenario: Scenario, homes: list[str]) -> Preloads:
+    """What each node that lends holds at the start, of those that are there: the past's blocks, dealt out by
+    their keys as in the simulator."""
+    held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
+    there = len(homes) - scenario.options.joining
+    for key in _past(scenario):
+        home = homes[fingerprint(key) % there]
+        held[home] += scenario.sizes.stored(key)
+    return held
+
+
+def _past(scenario: Scenario) -> Iterable[bytes]:
+    """Keys of the past's blocks, least recently used first."""
+    keys = scenario.key_space
+    recency: dict[bytes, None] = {}
+    for request in scenario.trace.past:
+        chunks = keys.chunks(request.chunks) if scenario.options.blend else ()
+        for key in (*keys.chain(request.blocks), *(key for key in chunks if key is not None)):
+            recency.pop(key, None)
+            recency[key] = None
+    return recency

@@ -1,0 +1,244 @@
+"""Whether the machine kept up: a scale model is only true while it does."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import psutil
+
+from topologies.network import Process
+from v1model.precedence import FORWARDING
+
+SAMPLE_PERIOD_S = 0.5
+SWITCH_SAMPLES = 5
+"""Of a switch's threads for each one of the machine: bursts that a switch can't follow are short."""
+FAMILY_SAMPLES = 10
+"""Samples of a switch after which its processes and threads are listed again."""
+
+# What a run may show and still count. Emulated times are milliseconds: a host that wakes 25 ms late
+# adds that to a GET. A machine that is busy to the last tenth delays everything by some, unless what keeps it
+# busy gives way to the run; so then timers have to prove that it does.
+MOST_CPU_SHARE = 0.9
+MOST_BUSY_SAMPLES = 0.1
+MOST_LATE_P99_MS = 25.0
+MOST_LATE_BUSY_P99_MS = 10.0
+"""Of a machine without CPU to spare."""
+MOST_BUSY_SWITCH = 0.02
+"""Share of the time in which a switch's busiest thread may have no pause: packets queue inside it then, where
+a real switch has no queue. BMv2's median GET is five times that of the embedded switch for that reason."""
+MOST_CONTROL_SHARE = 0.03
+"""Of all cores, by the controller: on a machine of its own it would take nothing from the hosts. Whether this
+much shows in the figures is what `make bench WHAT=disturbance` measures."""
+
+
+_FORWARDING = FORWARDING.encode()
+
+
+class _Threads:
+    """How long the busiest thread of one process tree had something to do, from sample to sample.
+
+    That is the time it ran and the time it waited for a CPU: packets queue in a switch that is kept from
+    running as in one that can't run faster. Where one thread is known to forward, the others don't count; to
+    look at all of them, ten times a second for twenty switches, is 1 % of two cores.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._threads: list[str] = []
+        self._samples = 0
+        self._busy_ns: dict[str, int] = {}
+
+    def busiest_s(self) -> float:
+        """The most that any of its threads had to do since the last call; 0 for one that has ended."""
+        if self._samples % FAMILY_SAMPLES == 0:
+            threads = [thread for pid in family_of(self._pid) for thread in _threads_of(pid)]
+            forwarding = [thread for thread in threads if _read(f"{thread}/comm").strip() == _FORWARDING]
+            self._threads = [f"{thread}/schedstat" for thread in forwarding or threads]
+        self._samples += 1
+        most_ns = 0
+        for thread in self._threads:
+            busy_ns = _busy_ns(thread)
+            most_ns = max(most_ns, busy_ns - self._busy_ns.get(thread, busy_ns))
+            self._busy_ns[thread] = busy_ns
+        return most_ns / 1e9
+
+
+def family_of(pid: int) -> list[int]:
+    """A process and all that came of it, by what the kernel says of each thread: a look at all processes of
+    the machine, for each of many switches, is a tenth of a core."""
+    family = [pid]
+    for thread in _threads_of(pid):
+        for child in _read(f"{thread}/children").split():
+            family += family_of(int(child))
+    return family
+
+
+def _threads_of(pid: int) -> list[str]:
+    try:
+        with os.scandir(f"/proc/{pid}/task") as threads:
+            return [thread.path for thread in threads]
+    except OSError:
+        return []  # it has ended
+
+
+def _busy_ns(schedstat: str) -> int:
+    """Running and waiting for a CPU, by the scheduler's own count; 0 for a thread that has ended."""
+    ran_ns, waited_ns, _ = _read(schedstat).split() or (b"0", b"0", b"0")
+    return int(ran_ns) + int(waited_ns)
+
+
+def _read(path: str) -> bytes:
+    """A small file of the kernel's, in three calls; nothing of what has ended."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(file, 1 << 16)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+class CpuWatch:
+    """Samples the machine's CPU and the switches' threads in the background, from start() to stop()."""
+
+    def __init__(self, switches: Iterable[int] = ()) -> None:
+        """`switches`: process ids."""
+        self._samples: list[float] = []
+        self._switches = [_Threads(pid) for pid in switches]
+        self._switch_samples: list[float] = []
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def start(self) -> None:
+        """Begin sampling."""
+        self._thread.start()
+
+    def stop(self) -> CpuUse:
+        """End sampling; what was seen."""
+        self._done.set()
+        self._thread.join()
+        if not self._samples:
+            return CpuUse()
+        return CpuUse(
+            sum(self._samples) / len(self._samples),
+            _busy_share(self._samples),
+            _busy_share(self._switch_samples),
+        )
+
+    def _sample(self) -> None:
+        psutil.cpu_percent()  # it measures from the same thread's last call on, and the first says 0
+        period_s = SAMPLE_PERIOD_S / SWITCH_SAMPLES
+        number = 0
+        sampled_s = time.monotonic()
+        while not self._done.wait(period_s):
+            number += 1
+            if number % SWITCH_SAMPLES == 0:
+                self._samples.append(psutil.cpu_percent() / 100)
+            now_s = time.monotonic()
+            shares = [threads.busiest_s() / (now_s - sampled_s) for threads in self._switches]
+            sampled_s = now_s
+            if shares:
+                self._switch_samples.append(max(shares))
+
+
+def _busy_share(samples: list[float]) -> float:
+    return sum(sample > MOST_CPU_SHARE for sample in samples) / len(samples) if samples else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTime:
+    """Seconds of CPU time, in programs and in the kernel on their behalf."""
+
+    user_s: float = 0.0
+    system_s: float = 0.0
+
+    @property
+    def total_s(self) -> float:
+        """Both."""
+        return self.user_s + self.system_s
+
+    def __sub__(self, before: CpuTime) -> CpuTime:
+        return CpuTime(self.user_s - before.user_s, self.system_s - before.system_s)
+
+
+def cpu_time(processes: Iterable[Process]) -> CpuTime:
+    """What running processes have used so far, together."""
+    times = [psutil.Process(process.pid).cpu_times() for process in processes]
+    return CpuTime(sum(each.user for each in times), sum(each.system for each in times))
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """Mean share of all cores in use, and the shares of samples in which next to nothing was left."""
+
+    mean: float = 0.0
+    saturated: float = 0.0
+    """Of the machine."""
+    switch_saturated: float = 0.0
+    """Of the busiest thread of any switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strain:
+    """What a run did to the machine."""
+
+    cpu: CpuUse
+    late_p99_ms: Mapping[str, float]
+    """Lateness of timers by process."""
+    dropped: Mapping[str, int]
+    """Packets lost anywhere but in a modelled link, by place."""
+    control: float = 0.0
+    """Share of all cores that the controller took."""
+
+    @property
+    def latest_p99_ms(self) -> float:
+        """Of the process whose timers were latest."""
+        return max(self.late_p99_ms.values(), default=0.0)
+
+    def complaints(self) -> list[str]:
+        """Why the figures don't count; empty when they do."""
+        found = []
+        busy = self.cpu.saturated > MOST_BUSY_SAMPLES
+        if busy and self.latest_p99_ms > MOST_LATE_BUSY_P99_MS:
+            found.append(
+                f"CPU: over {MOST_CPU_SHARE:.0%} busy in {self.cpu.saturated:.0%} of the time "
+                f"(at most {MOST_BUSY_SAMPLES:.0%}, or timers within {MOST_LATE_BUSY_P99_MS:g} ms at p99; "
+                f"here {self.latest_p99_ms:.0f} ms)"
+            )
+        if self.cpu.switch_saturated > MOST_BUSY_SWITCH:
+            found.append(
+                f"switch: a thread of it ran or waited for a CPU over {MOST_CPU_SHARE:.0%} of the time in "
+                f"{self.cpu.switch_saturated:.0%} of the samples (at most {MOST_BUSY_SWITCH:.0%}): packets "
+                "queued in it"
+            )
+        late = {name: ms for name, ms in self.late_p99_ms.items() if ms > MOST_LATE_P99_MS}
+        if late:
+            worst = max(late, key=late.__getitem__)
+            found.append(
+                f"timers: {len(late)} processes woke late, {worst} by {late[worst]:.0f} ms at p99 "
+                f"(at most {MOST_LATE_P99_MS:g} ms)"
+            )
+        if self.control > MOST_CONTROL_SHARE:
+            found.append(
+                f"controller: it took {self.control:.1%} of the CPU from the hosts (at most "
+                f"{MOST_CONTROL_SHARE:.0%}; `make bench WHAT=disturbance` shows what that does to figures)"
+            )
+        found += [f"drops: {count} packets {place}" for place, count in self.dropped.items() if count]
+        return found
+
+
+def busy_complaints(shares: Mapping[str, float]) -> list[str]:
+    """Which parts of an experiment found the machine busy, by their mean share of all cores in use."""
+    return [f"{name}: CPU {share:.0%}" for name, share in shares.items() if share > MOST_CPU_SHARE]
+
+
+ADVICE = (
+    "Use SCALE=auto or a larger SCALE (fewer packets), fewer HOSTS, a smaller SPEED, or end other work here."
+)

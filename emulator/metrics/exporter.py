@@ -1,0 +1,109 @@
+"""Serves the metrics of what runs at http://127.0.0.1:PORT/metrics; processes are asked at each scrape."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from commands.errors import ExperimentError
+from emulator.metrics import catalogue
+from emulator.metrics.sources import Reports, Sources
+from emulator.running import Running
+
+ADDRESS = "127.0.0.1"
+
+_Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+
+
+class ExporterError(ExperimentError):
+    """The port can't be had."""
+
+
+class Exporter(Collector):
+    """Use as a context manager: it serves within. What it serves is what `watching` names."""
+
+    def __init__(self, port: int, about: Mapping[str, str]) -> None:
+        """Raises ExporterError. Port 0: any free one. `about`: labels of weir_run_info but for the mode."""
+        self._about = about
+        self._lock = threading.Lock()
+        self._sources: Sources | None = None
+        registry = CollectorRegistry()
+        registry.register(self)
+        try:
+            self._server, self._thread = start_http_server(port, ADDRESS, registry)
+        except OSError as error:
+            raise ExporterError(
+                f"METRICS={port}: {ADDRESS}:{port} can't be had ({error.strerror}); choose another port"
+            ) from None
+
+    def __enter__(self) -> Exporter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        """What Prometheus scrapes."""
+        return f"http://{ADDRESS}:{self._server.server_port}/metrics"
+
+    @contextmanager
+    def watching(self, running: Running) -> Iterator[None]:
+        """Serve the metrics of what runs, until the end of the block."""
+        sources = Sources(running, self._about)
+        with self._lock:
+            self._sources = sources
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sources = None
+            sources.close()
+
+    def collect(self) -> Iterator[Metric]:
+        """For prometheus_client; nothing while nothing runs."""
+        with self._lock:
+            reports = self._sources.read() if self._sources is not None else {}
+        yield from families(reports)
+
+    def describe(self) -> Iterator[Metric]:
+        """For prometheus_client, which would collect otherwise."""
+        return iter(())
+
+
+def families(reports: Reports) -> Iterator[Metric]:
+    """Prometheus's form of reports."""
+    for metric in catalogue.METRICS:
+        family = _family(metric)
+        for owner, report in reports.get(metric.owner, {}).items():
+            for labels, value in metric.read(report):
+                _add(family, [*owner, *labels], value, metric.factor)
+        if family.samples:
+            yield family
+
+
+def _family(metric: catalogue.Metric) -> _Family:
+    if metric.kind == catalogue.COUNTER:
+        return CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
+    if metric.kind == catalogue.GAUGE:
+        return GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+    return HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+
+
+def _add(family: _Family, labels: list[str], value: Any, factor: float) -> None:
+    if isinstance(family, HistogramMetricFamily):
+        bounds = [*(f"{bound:g}" for bound in value["bounds_s"]), "+Inf"]
+        family.add_metric(labels, list(zip(bounds, value["up_to"], strict=True)), value["sum_s"])
+    else:
+        family.add_metric(labels, factor * value)

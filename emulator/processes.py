@@ -1,0 +1,163 @@
+"""Child processes that speak in JSON lines, as hostlib.process.process and the controller do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from commands.errors import CrashError, ExperimentError
+from topologies.network import Network, Process
+from weir.logs import last_lines
+
+READY_TIMEOUT_S = 60.0
+ANSWER = "report"
+"""What hosts and the controller answer the line of that name with."""
+STOP_TIMEOUT_S = 30.0
+"""A process that has lost the CPU to others is not one that hangs."""
+
+
+class ProcessError(ExperimentError):
+    """A process of the run kept silent, or could not be used."""
+
+
+Events = queue.SimpleQueue["tuple[LineProcess, dict[str, Any]]"]
+"""What processes said, in order: several may share one."""
+
+
+class LineProcess:
+    """A child whose events are read in the background and put into `events`."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        popen: Callable[..., Process],
+        events: Events | None = None,
+    ) -> None:
+        self.name, self._log = name, log
+        self.events: Events = queue.SimpleQueue() if events is None else events
+        self.said: dict[str, dict[str, Any]] = {}
+        """The last event of each kind."""
+        self.stopping = False
+        self._heard = threading.Condition()
+        with log.open("wb") as stderr:
+            self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """What it last said of its progress."""
+        return self.said.get("progress", {})
+
+    def send(self, line: str) -> None:
+        """Write a command to its stdin; a process that has ended is noticed elsewhere."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+
+    def answer(self, before: object, deadline_s: float) -> dict[str, Any] | None:
+        """The first answer that is another than `before`; None if there is none by then (monotonic)."""
+        with self._heard:
+            self._heard.wait_for(
+                lambda: self.said.get(ANSWER) is not before, max(0.0, deadline_s - time.monotonic())
+            )
+            said = self.said.get(ANSWER)
+        return None if said is before else said
+
+    def stop(self) -> None:
+        """Ask it to end and wait until it has; ProcessError if it does not, CrashError if it failed."""
+        self.stopping = True
+        self.send("stop")
+        try:
+            code = self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise ProcessError(f"{self.name} did not stop within {STOP_TIMEOUT_S:g} s") from None
+        self._reader.join()
+        if code != 0:
+            raise self.failure()
+
+    def failure(self) -> CrashError:
+        """What to raise when it ended: its last words."""
+        return CrashError(self.name, self.process.wait(), last_lines(self._log, self.name))
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                event = json.loads(line)
+                with self._heard:
+                    self.said[event["event"]] = event
+                    self._heard.notify_all()
+                if event["event"] != ANSWER:  # nobody waits for these in the queue, and they come for hours
+                    self.events.put((self, event))
+        self.events.put((self, {"event": "ended"}))
+
+
+def wait_for(
+    event: str,
+    processes: Iterable[LineProcess],
+    events: Events,
+    timeout_s: float,
+    on_event: Callable[[], None] = lambda: None,
+) -> None:
+    """Until every process has said `event`; `on_event` is called after each event of any process.
+
+    Raises CrashError when one ends before it did, ProcessError when nothing is heard for `timeout_s`.
+    """
+    waiting = {process.name for process in processes}
+    while waiting:
+        try:
+            process, said = events.get(timeout=timeout_s)
+        except queue.Empty:
+            names = ", ".join(sorted(waiting))
+            raise ProcessError(
+                f"nothing heard for {timeout_s:g} s; waiting for '{event}' of {names}"
+            ) from None
+        if said["event"] == "ended":
+            if process.stopping:
+                continue
+            raise process.failure()
+        if said["event"] == event:
+            waiting.discard(process.name)
+        on_event()
+
+
+def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dict[str, Any]]:
+    """The counters of each as they are now, by process; who is silent is left out."""
+    asked = [(process, process.said.get(ANSWER)) for process in processes]
+    for process, _ in asked:
+        process.send(ANSWER)
+    deadline_s = time.monotonic() + timeout_s
+    answers = {process.name: process.answer(before, deadline_s) for process, before in asked}
+    return {name: answer for name, answer in answers.items() if answer is not None}
+
+
+def ask(process: LineProcess, timeout_s: float) -> dict[str, Any]:
+    """The counters of one as they are now; ProcessError if it does not answer in time."""
+    answers = ask_all([process], timeout_s)
+    if process.name not in answers:
+        raise ProcessError(f"{process.name} did not report within {timeout_s:g} s")
+    return answers[process.name]
+
+
+def check_switches(network: Network) -> None:
+    """Raises CrashError for one that has ended."""
+    for switch, process in list(network.switch_processes.items()):
+        code = process.poll()
+        if code is not None:
+            raise CrashError(switch, code, last_lines(network.switch_log(switch), switch))
+
+
+def monotonic_start(delay_s: float) -> float:
+    """A common time 0 for all processes, a little ahead (CLOCK_MONOTONIC)."""
+    return time.monotonic() + delay_s

@@ -1,0 +1,104 @@
+"""What of a play is recorded packet by packet: captures (PCAP) and traces of its requests (TRACES)."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from emulator.capture import WHOLE_PACKETS, Capture, Place, capturing, place_of
+from emulator.emulation import Measurements
+from emulator.pcapng import write_pcapng
+from emulator.result import revision
+from emulator.scenario import Scenario
+from emulator.traces import EXPRESSION, HEADER_BYTES, Clock, write_traces
+from topologies.network import Network
+
+
+class Recording:
+    """Records the plays of a scenario, as its options ask for."""
+
+    def __init__(self, scenario: Scenario, warn: Callable[[str], None]) -> None:
+        """Raises CaptureError for a place that does not exist."""
+        self._scenario, self._warn = scenario, warn
+        options, fabric = scenario.options, scenario.fabric
+        self._captured = {name: place_of(fabric, name) for name in options.pcap}
+        self._traced = {switch: Place(switch) for switch in fabric.switches} if options.traces else {}
+
+    def play(self, network: Network, name: str, play: Callable[[], Measurements]) -> Measurements:
+        """Call `play` and record it: results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
+        with tempfile.TemporaryDirectory(prefix="weir-capture-") as made:
+            pcap, traces = Path(made) / "pcap", Path(made) / "traces"
+            pcap.mkdir()
+            traces.mkdir()
+            wholly, heads = list(self._captured.values()), list(self._traced.values())
+            with (
+                capturing(network, wholly, pcap, "", WHOLE_PACKETS) as captures,
+                capturing(network, heads, traces, EXPRESSION, HEADER_BYTES) as traced,
+            ):
+                measured = play()
+            self._keep_captures(network, name, captures)
+            if self._traced:
+                self._write_traces(network, name, measured, traced)
+        return measured
+
+    def _keep_captures(self, network: Network, name: str, captures: list[Capture]) -> None:
+        for (place_name, place), capture in zip(self._captured.items(), captures, strict=True):
+            path = self._scenario.options.results / "pcap" / f"{name}.{place_name}.pcapng"
+            named: dict[int, str] | str = f"{place.interface} to {place_name}"
+            if place.port is None:
+                peers = self._peers(place.switch)
+                named = {
+                    at: f"{one} to {peers[one]}" for at, one in _interfaces(network, place.switch).items()
+                }
+            write_pcapng(path, capture.file, named)
+            self._complain(place_name, capture)
+
+    def _write_traces(
+        self, network: Network, name: str, measured: Measurements, captures: list[Capture]
+    ) -> None:
+        options, fabric = self._scenario.options, self._scenario.fabric
+        files = {}
+        for switch, capture in zip(self._traced, captures, strict=True):
+            self._complain(switch, capture)
+            peers = self._peers(switch)
+            files[switch] = capture.file, {at: peers[one] for at, one in _interfaces(network, switch).items()}
+        left_out = write_traces(
+            options.results / "traces",
+            name,
+            fabric,
+            files,
+            {node: worker["records"] for node, worker in measured.workers.items()},
+            Clock(time.time_ns() - time.monotonic_ns(), measured.start_s),
+            {
+                "weir.mode": name,
+                "weir.seed": str(options.seed),
+                "weir.engine": options.engine,
+                "weir.revision": revision(),
+                "weir.sigma": f"{self._scenario.scale.sigma:g}",
+            },
+        )
+        if left_out:
+            self._warn(
+                f"the traces of {name} have fragments of the slowest requests only; "
+                f"those of {left_out} requests end at blocks"
+            )
+
+    def _peers(self, switch: str) -> dict[str, str]:
+        """What is behind each interface of a switch."""
+        return {f"{switch}-eth{port.number}": port.peer for port in self._scenario.fabric.ports(switch)}
+
+    def _complain(self, place: str, capture: Capture) -> None:
+        if capture.lost:
+            self._warn(
+                f"the capture at {place} lacks {capture.lost:,} packets: the machine was too busy for it"
+            )
+
+
+def _interfaces(network: Network, switch: str) -> dict[int, str]:
+    """Names of a switch's interfaces by index."""
+    names = [name for _, name in network.interfaces(switch)]
+    files = " ".join(f"/sys/class/net/{name}/ifindex" for name in names)
+    indices = network.mininet[switch].cmd(f"cat {files}").split()
+    return {int(index): name for index, name in zip(indices, names, strict=True)}

@@ -1,0 +1,143 @@
+"""What a run looked like while it went: bytes over each link, blocks by source, the pool's contents.
+
+Interfaces are read from /proc/PID/net/dev of the switches' processes, which shows a process's namespace,
+so nothing runs in a namespace for it. The rest is what processes say of themselves each second.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from emulator.processes import LineProcess
+from topologies.network import Network
+
+PERIOD_S = 0.5
+MAX_SAMPLES = 7200
+"""An hour of them; a longer run is seen up to there."""
+
+OnSample = Callable[["Sample"], None]
+Progress = Callable[[], Mapping[str, Mapping[str, Any]]]
+"""The last progress line of each process, by its name."""
+
+
+def progress_of(processes: Sequence[LineProcess]) -> Progress:
+    """What running processes say of themselves."""
+    return lambda: {process.name: process.progress for process in processes}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Counters since the start of the run, at one time of it."""
+
+    t_s: float
+    link_bytes: dict[str, tuple[int, int]]
+    """By link, "switch-peer": bytes to the switch and from it."""
+    blocks: dict[str, int]
+    """By source, over all nodes."""
+    completed: int
+    resident: int
+    """Blocks in the pool."""
+    hits: int
+    admitted: int
+    evicted: int
+    digests: int
+    outcomes: list[int]
+    """Packets by outcome, over all switches (p4/include/metadata.p4)."""
+
+
+@dataclass
+class Timeline:
+    """Samples a network in the background, from start() to stop()."""
+
+    network: Network
+    progress: Progress
+    on_sample: OnSample | None = None
+    """Called with each, in the thread that samples, also when no more are kept."""
+    samples: list[Sample] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Count from now on."""
+        self._from = link_bytes(self.network)
+        self._started_s = time.monotonic()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> list[Sample]:
+        """End sampling; what was seen, the state at the end included."""
+        self._done.set()
+        self._thread.join()
+        self._take()
+        return self.samples
+
+    def _run(self) -> None:
+        while (self._has_room or self.on_sample) and not self._done.wait(PERIOD_S):
+            self._take()
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self.samples) < MAX_SAMPLES
+
+    def _take(self) -> None:
+        sample = self._sample()
+        if self._has_room:
+            self.samples.append(sample)
+        if self.on_sample:
+            self.on_sample(sample)
+
+    def _sample(self) -> Sample:
+        said = self.progress()
+        workers = [one for one in said.values() if "completed" in one]
+        blocks: dict[str, int] = {}
+        for worker in workers:
+            for source, count in worker["blocks"].items():
+                blocks[source] = blocks.get(source, 0) + count
+        controller = said.get("controller", {})
+        now = link_bytes(self.network)
+        return Sample(
+            t_s=round(time.monotonic() - self._started_s, 3),
+            link_bytes={
+                link: (now[link][0] - received, now[link][1] - sent)
+                for link, (received, sent) in self._from.items()
+                if link in now
+            },
+            blocks=blocks,
+            completed=sum(worker["completed"] for worker in workers),
+            **{name: int(controller.get(name, 0)) for name in _COUNTERS},
+            outcomes=list(controller.get("outcomes", [])),
+        )
+
+
+_COUNTERS = ("resident", "hits", "admitted", "evicted", "digests")
+
+
+def link_bytes(network: Network) -> dict[str, tuple[int, int]]:
+    """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
+    read: dict[str, tuple[int, int]] = {}
+    for switch, process in list(network.switch_processes.items()):
+        links = {
+            f"{switch}-eth{port.number}": f"{switch}-{port.peer}" for port in network.fabric.ports(switch)
+        }
+        try:
+            text = Path(f"/proc/{process.pid}/net/dev").read_text(encoding="ascii")
+        except OSError:  # the switch has ended
+            continue
+        for interface, counted in _interfaces(text):
+            if interface in links:
+                read[links[interface]] = counted
+    return read
+
+
+def _interfaces(net_dev: str) -> list[tuple[str, tuple[int, int]]]:
+    """(interface, (bytes received, bytes sent)) in the text of /proc/PID/net/dev; two lines of titles."""
+    found = []
+    for line in net_dev.splitlines()[2:]:
+        interface, _, counters = line.partition(":")
+        numbers = counters.split()
+        found.append((interface.strip(), (int(numbers[0]), int(numbers[8]))))
+    return found

@@ -1,0 +1,73 @@
+"""The network's side of the measurement of how much longer a switch that rested takes for the first packet.
+
+    python -m experiments.bench.control.crossing NODE_INTERFACE STORE_INTERFACE ROUNDS
+
+Requests for blocks that nobody has heard of cross the switch one by one, in turn after a rest and soon after
+the one before; for later fragments, so that they cause no digests. When one came out is the kernel's word, so
+that it does not matter when we wake up; to look all the time instead would keep the switch from a core.
+Prints a line of JSON for each round: the seconds after a rest, and without one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import sys
+import time
+from hashlib import blake2b
+
+from experiments.bench.switch.workloads import FRAGMENTS, STORE, kv_frame
+from hostlib.protocol import wire
+
+REST_S = 0.1
+AWAKE_S = 0.001
+"""Between requests to a switch that does not rest."""
+AWAKE = 5
+"""Of which the fastest counts: what else ran shows in the others."""
+LONGEST_S = 0.1
+"""After that a request counts as lost."""
+_ASKED = 1
+_SO_TIMESTAMPNS = 35
+"""Of Linux; the module socket has no name for it."""
+_TIMESPEC = struct.Struct("qq")
+
+
+def main(node: str, store: str, rounds: int) -> None:
+    """Each round: one request after a rest, and then some without."""
+    with (
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as asking,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as asked,
+    ):
+        asking.bind((node, 0))
+        asked.bind((store, 0))
+        asked.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        asked.settimeout(LONGEST_S)
+        for number in range(rounds):
+            rested_s = _crossing(asking, asked, f"{number} rested", REST_S)
+            awake_s = [_crossing(asking, asked, f"{number} {each}", AWAKE_S) for each in range(AWAKE)]
+            found = [each for each in awake_s if each is not None]
+            print(json.dumps([rested_s, min(found, default=None)]), flush=True)
+
+
+def _crossing(asking: socket.socket, asked: socket.socket, name: str, pause_s: float) -> float | None:
+    """After a pause: from sending a request to its coming out; None: it did not."""
+    key = blake2b(f"crossing {name}".encode(), digest_size=wire.KEY_BYTES).digest()
+    frame = kv_frame(0, STORE, wire.Message(wire.OP_GET, key, _ASKED, FRAGMENTS))
+    time.sleep(pause_s)
+    began_ns = time.time_ns()
+    asking.send(frame)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            came, told, _, _ = asked.recvmsg(2048, socket.CMSG_SPACE(_TIMESPEC.size))
+            if key in came:
+                seconds, nanoseconds = _TIMESPEC.unpack(told[0][2])
+                came_ns: int = 1_000_000_000 * seconds + nanoseconds
+                return (came_ns - began_ns) / 1e9
+    return None
+
+
+if __name__ == "__main__":
+    _, node_end, store_end, rounds_told = sys.argv
+    main(node_end, store_end, int(rounds_told))

@@ -1,0 +1,107 @@
+"""The network's side of the measurement of how soon entries follow their digests.
+
+    python -m experiments.bench.control.entries NODE_INTERFACE STORE_INTERFACE ROUNDS DIGESTS [DIGESTS ...]
+
+Values of so many unknown blocks pass at once, after a pause, so that their list leaves after its shortest
+wait. From then on another fragment of the first and of the last of these blocks is asked for and answered
+again and again: once the switch serves it, the block has its entry. Only a block's first fragment counts for
+the sketch, so asking causes no digests. Each look is a request, its answer, which fills the block if it has
+an entry, and the same request again: an entry is seen one look later at most. After a round that does not
+count, prints a line of JSON for each: digests, and the seconds from the first value to both entries.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import time
+from hashlib import blake2b
+
+from controller.p4runtime.base_state import DIGEST_TIMEOUT_NS
+from experiments.bench.switch.workloads import FRAGMENTS, STORE, kv_frame, value_of
+from hostlib.protocol import wire
+from v1model.binding.digests import EAGER
+
+LOOK_S = 0.00015
+"""Between two questions."""
+PAUSE_S = 2.5 * DIGEST_TIMEOUT_NS / 1e9
+LONGEST_S = 0.1
+"""After that an entry counts as not made."""
+_CONTENT = 1
+_ASKED = 1
+_KEY_AT = wire.FRAME_HEADER_BYTES + 48
+_FLAGS_AT = wire.FRAME_HEADER_BYTES + 2
+
+
+def main(node: str, store: str, rounds: int, sizes: list[int]) -> None:
+    """Each size in turn, round after round."""
+    with (
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as asking,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as answering,
+    ):
+        asking.bind((node, 0))
+        asking.setblocking(False)
+        answering.bind((store, 0))
+        time.sleep(PAUSE_S)
+        _round(asking, answering, [_key(rounds, 1, 0)])  # a controller's first decisions load their code
+        for number in range(rounds):
+            for digests in sizes:
+                time.sleep(PAUSE_S)
+                keys = [_key(number, digests, block) for block in range(digests)]
+                print(json.dumps([digests, *_round(asking, answering, keys)]), flush=True)
+
+
+def _key(number: int, digests: int, block: int) -> bytes:
+    told = b"entries %d %d %d" % (number, digests, block)
+    return blake2b(told, digest_size=wire.KEY_BYTES).digest()
+
+
+def _round(asking: socket.socket, answering: socket.socket, keys: list[bytes]) -> list[float | None]:
+    """When the first and the last of these blocks had their entries, from the first value on."""
+    values = [_value(key, 0) for key in keys]
+    looked = {key: (_get(key), _value(key, _ASKED)) for key in (keys[0], keys[-1])}
+    had_s: dict[bytes, float] = {}
+    began_s = time.monotonic()
+    for value in values:
+        answering.send(value)
+    time.sleep(DIGEST_TIMEOUT_NS / 1e9 / EAGER - (time.monotonic() - began_s))
+    while len(had_s) < len(looked) and time.monotonic() < began_s + LONGEST_S:
+        for key, (get, value) in looked.items():
+            if key not in had_s:
+                asking.send(get)
+                answering.send(value)
+                asking.send(get)
+        time.sleep(LOOK_S)
+        for key in _served(asking):
+            had_s.setdefault(key, time.monotonic() - began_s)
+    return [had_s.get(key) for key in (keys[0], keys[-1])]
+
+
+def _served(asking: socket.socket) -> list[bytes]:
+    """Keys of what came from the pool."""
+    keys: list[bytes] = []
+    while True:
+        try:
+            frame = asking.recv(2048)
+        except BlockingIOError:
+            return keys
+        flags = int.from_bytes(frame[_FLAGS_AT : _FLAGS_AT + 2], "big")
+        if len(frame) == wire.VALUE_FRAME_BYTES and flags & wire.FLAG_FROM_POOL:
+            keys.append(frame[_KEY_AT : _KEY_AT + wire.KEY_BYTES])
+
+
+def _get(key: bytes) -> bytes:
+    return kv_frame(0, STORE, wire.Message(wire.OP_GET, key, _ASKED, FRAGMENTS))
+
+
+def _value(key: bytes, fragment: int) -> bytes:
+    value = value_of(0, fragment)
+    return kv_frame(
+        STORE, 0, wire.Message(wire.OP_VALUE, key, fragment, FRAGMENTS, content=_CONTENT, value=value)
+    )
+
+
+if __name__ == "__main__":
+    _, node_end, store_end, *numbers = sys.argv
+    main(node_end, store_end, int(numbers[0]), [int(number) for number in numbers[1:]])

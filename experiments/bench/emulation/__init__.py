@@ -1,0 +1,2 @@
+"""How large an emulation can be on this machine, and where its CPU time goes (`make bench
+WHAT=emulation`)."""

@@ -1,0 +1,250 @@
+"""make bench WHAT=emulation: the largest load at which this machine keeps up, by size of the network.
+
+For each number of nodes the sigma is searched at which the watch has nothing to complain of, while the next
+smaller one overloads the machine; where none is large enough, at half the requests a second, and so on. Then
+where the CPU time of a fragment goes, and how far that is from bare datagrams between two namespaces. Needs
+root.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.table import Table
+
+from commands.command import Screen, run_command
+from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from emulator.options import RunOptions
+from emulator.options import parse_options as run_options
+from emulator.result import ROOT, revision
+from experiments.bench.emulation.measure import ROLES, Blast, Played, bare_blast, play
+from experiments.bench.emulation.search import SearchError, SigmaSearch
+from experiments.logs import Open, OpenNetworks
+from experiments.page import Section, bars, write_report
+from topologies.network import check_root
+from topologies.registry import TOPOLOGIES
+
+LEAST_SIGMA, MOST_SIGMA = 625.0, 160_000.0
+"""From 256 fragments a block to one: beyond that a larger sigma makes nothing smaller."""
+USUAL_NODES = 32
+HISTORY = ROOT / "docs" / "emulation-history.csv"
+BLAST_S = 2.0
+SLOWER = 5
+"""How often the requests a second are halved where no sigma is large enough: keys, look-ups and timers cost
+as much in blocks of one fragment as in large ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one `make bench WHAT=emulation` measures."""
+
+    nodes: tuple[int, ...]
+    topology: str
+    stores: int
+    requests: int
+    speed: float
+    first: float
+    seed: int
+    minutes: float
+    record: bool
+    results: Path
+
+
+_OPTIONS = (
+    Option("NODES", list_of(whole(1, 256)), (8, 32, 64, 128), "sizes of the network"),
+    Option("TOPO", one_of(tuple(TOPOLOGIES)), "fattree", "topology"),
+    Option("STORES", whole(1, 64), 4, "storage nodes"),
+    Option("REQUESTS", whole(1, 10_000), 10, "requests a node"),
+    Option("SPEED", number(0.01, 1000), 8.0, "trace seconds a second, for 8 nodes; more nodes share them"),
+    Option(
+        "SCALE",
+        number(LEAST_SIGMA, MOST_SIGMA),
+        20_000.0,
+        "sigma that the search begins at with 32 nodes; with others in proportion",
+    ),
+    Option("SEED", whole(0, 2**31), 1, "of the trace"),
+    Option(
+        "MINUTES",
+        number(0, 10_000),
+        0.0,
+        "after so long a sigma that keeps up is good enough; 0: the search ends at the smallest",
+    ),
+    Option("RECORD", yes_or_no, False, "1: append to docs/emulation-history.csv"),
+    Option("RESULTS", Path, Path("results/bench-emulation"), "folder for summary.json"),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: measured; 2: it could not."""
+    program = "python -m experiments.bench.emulation"
+    return run_command(
+        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
+    )
+
+
+def _run(screen: Screen, options: Options) -> int:
+    check_root()
+    with screen.status("bare datagrams"):
+        limit = bare_blast(BLAST_S)
+    found: dict[int, Played] = {}
+    opened = OpenNetworks(screen, options.results, {"revision": revision(), "seed": options.seed})
+    ends_s = time.monotonic() + 60 * options.minutes if options.minutes else math.inf
+    for nodes in options.nodes:
+        left_s = ends_s - time.monotonic()
+        found[nodes] = _search(screen, opened, options, nodes, left_s / (len(options.nodes) - len(found)))
+    _print(screen, found, limit)
+    path = options.results / "summary.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = {
+        "seed": options.seed,
+        "topology": options.topology,
+        "revision": revision(),
+        "blast": asdict(limit),
+    }
+    sizes = {str(nodes): asdict(played) for nodes, played in found.items()}
+    path.write_text(json.dumps({**about, "sizes": sizes}, indent=1) + "\n")
+    page = _write_page(options, found, limit)
+    screen.say(f"Written to {path}; to look at: {page}")
+    if options.record:
+        sizes_kept = record(found, limit)
+        screen.say(f"{sizes_kept} of {len(found)} sizes kept up and were appended to {HISTORY}")
+    return 0
+
+
+def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s: float) -> Played:
+    began_s = time.monotonic()
+    plays = 0
+
+    def in_time() -> bool:
+        """Whether another play, which takes as long as those before, ends within this size's share."""
+        took_s = time.monotonic() - began_s
+        return took_s * (plays + 1) / plays <= share_s
+
+    # Each node gets as many requests as in a smaller network: the trace is longer, and plays as long.
+    arguments = {
+        "topo": options.topology, "hosts": nodes, "stores": options.stores, "seed": options.seed,
+        "requests": options.requests * nodes,
+    }  # fmt: skip
+    flags = [part for name, value in arguments.items() for part in (f"--{name}", str(value))]
+    with screen.status(f"{nodes} nodes") as show:
+
+        def play_at(run: RunOptions, sigma: float) -> Played:
+            nonlocal plays
+            plays += 1
+            show(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
+            return _play(screen, opened, run, sigma, lambda text: show(f"{nodes} nodes: {text}"))
+
+        first = min(MOST_SIGMA, max(LEAST_SIGMA, options.first * nodes / USUAL_NODES))
+        for halvings in range(SLOWER + 1):
+            speed = options.speed * nodes / 8 / 2**halvings
+            run = run_options([*flags, "--speed", str(speed)], "bench-emulation", "")
+            search = SigmaSearch(
+                partial(play_at, run), lambda one: one.kept_up, LEAST_SIGMA, MOST_SIGMA, in_time
+            )
+            try:
+                return search.run(first)[1]
+            except SearchError as error:
+                slower = ": half as many requests a second" if halvings < SLOWER else ""
+                screen.warn(f"{error}{slower}", f"{nodes} nodes")
+        return search.tried[MOST_SIGMA]
+
+
+def _play(screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
+    played = play(run, sigma, say, opened)
+    said = "keeps up" if played.kept_up else "; ".join(played.complaints)
+    screen.say(
+        f"{run.hosts} nodes, sigma {sigma:,.0f}: {played.requests_per_s:,.0f} requests/s, "
+        f"{played.fragments_per_s:,.0f} fragments/s, "
+        f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}"
+    )
+    return played
+
+
+def _write_page(options: Options, found: dict[int, Played], limit: Blast) -> Path:
+    labels = [f"{nodes} nodes" for nodes in found]
+    cost = {role: [p.program_us[role] + p.kernel_us[role] for p in found.values()] for role in ROLES}
+    rates = {"fragments/s": [p.fragments_per_s for p in found.values()]}
+    titles = [
+        "nodes",
+        "sigma",
+        "requests/s",
+        "fragments/s",
+        "CPU, %",
+        "start, s",
+        *(f"{role}, µs" for role in ROLES),
+        "kept up",
+    ]
+    rows = [
+        [
+            nodes, p.sigma, p.requests_per_s, p.fragments_per_s, 100 * p.cpu_share, p.start_s,
+            *(p.program_us[role] + p.kernel_us[role] for role in ROLES), "yes" if p.kept_up else "no",
+        ]
+        for nodes, p in found.items()
+    ]  # fmt: skip
+    plots = [
+        bars("CPU time a fragment, µs", labels, cost, stacked=True),
+        bars("fragments a second", labels, rates),
+    ]
+    text = f"Bare datagrams: {limit.datagrams_per_s:,.0f}/s, {limit.cpu_us:.2f} µs of CPU each."
+    section = Section("The largest load that this machine keeps up with", "sizes", titles, rows, plots, text)
+    about = {
+        "seed": options.seed, "revision": revision(), "engine": "embedded", "topology": options.topology,
+        "storage nodes": options.stores,
+    }  # fmt: skip
+    complaints = [text for p in found.values() for text in p.complaints]
+    return write_report(options.results, "make bench WHAT=emulation", about, [section], complaints)
+
+
+def _print(screen: Screen, found: dict[int, Played], limit: Blast) -> None:
+    table = Table("nodes", "sigma", "requests/s", "fragments/s", "CPU", "of bare datagrams", "start, s")
+    for nodes, played in found.items():
+        sigma = f"{played.sigma:,.0f}" if played.kept_up else "overloaded"
+        share = f"{played.fragments_per_s / limit.datagrams_per_s:.1%}"
+        table.add_row(
+            str(nodes), sigma, f"{played.requests_per_s:,.1f}", f"{played.fragments_per_s:,.0f}",
+            f"{played.cpu_share:.0%}",
+            share, f"{played.start_s:.0f}",
+        )  # fmt: skip
+    screen.show(table)
+    table = Table("nodes", *(f"{role}, µs" for role in ROLES), "of that kernel", "together")
+    for nodes, played in found.items():
+        cells = [f"{played.program_us[role] + played.kernel_us[role]:.1f}" for role in ROLES]
+        table.add_row(str(nodes), *cells, f"{sum(played.kernel_us.values()):.1f}", f"{played.total_us:.1f}")
+    screen.show(table)
+    screen.show(f"Bare datagrams: {limit.datagrams_per_s:,.0f}/s, {limit.cpu_us:.2f} µs of CPU each.")
+
+
+def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> int:
+    """Append one line for each size that kept up; how many there were."""
+    kept_up = {nodes: played for nodes, played in found.items() if played.kept_up}
+    if not kept_up:
+        return 0
+    columns = ["date", "revision", "nodes", "sigma", "fragments_per_s", "cpu_share", "of_blast", "start_s"]
+    columns += [f"{role}_{where}_us" for role in ROLES for where in ("program", "kernel")]
+    columns.append("requests_per_s")
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if is_new:
+            writer.writerow(columns)
+        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        for nodes, played in kept_up.items():
+            row = [today, revision(), nodes, round(played.sigma), played.fragments_per_s, played.cpu_share]
+            row += [f"{played.fragments_per_s / limit.datagrams_per_s:.4f}", played.start_s]
+            row += [us for role in ROLES for us in (played.program_us[role], played.kernel_us[role])]
+            row.append(played.requests_per_s)
+            writer.writerow(row)
+    return len(kept_up)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

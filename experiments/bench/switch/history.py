@@ -1,0 +1,61 @@
+"""Ratios over time, one line a workload and recorded run: docs/performance-history.csv.
+
+Rates depend on the machine, ratios within one run hardly do; so it is ratios that are kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Final
+
+from emulator.result import ROOT
+from experiments.bench.switch.engines import ECHO
+from experiments.bench.switch.summary import Rounds, figures, ratios
+
+HISTORY: Final = ROOT / "docs" / "performance-history.csv"
+COLUMNS: Final = (
+    "date", "revision", "workload", "lossless_to_echo", "lossless_to_bmv2",
+    "overload_to_echo", "overload_to_lossless", "lossless_per_s",
+)  # fmt: skip
+SUBJECT: Final = "embedded"
+
+
+def lines(rounds: Rounds, date: str, revision: str) -> list[dict[str, str]]:
+    """One for each workload that the embedded switch was measured with."""
+    made = []
+    for workload, engines in rounds.items():
+        if SUBJECT not in engines:
+            continue
+        measured = engines[SUBJECT]
+        of = figures(measured)
+        values = {
+            "lossless_to_echo": _ratio(rounds, workload, ECHO, "lossless_per_s"),
+            "lossless_to_bmv2": _ratio(rounds, workload, "bmv2", "lossless_per_s"),
+            "overload_to_echo": _ratio(rounds, workload, ECHO, "overload_per_s"),
+            "overload_to_lossless": of["overload_per_s"].median / (of["lossless_per_s"].median or math.nan),
+        }
+        shown = {name: "" if math.isnan(value) else f"{value:.2f}" for name, value in values.items()}
+        rate = f"{of['lossless_per_s'].median:.0f}"
+        made.append(
+            {"date": date, "revision": revision, "workload": workload, **shown, "lossless_per_s": rate}
+        )
+    return made
+
+
+def _ratio(rounds: Rounds, workload: str, reference: str, name: str) -> float:
+    engines = rounds[workload]
+    return ratios(engines[SUBJECT], engines[reference], name).median if reference in engines else math.nan
+
+
+def record(rounds: Rounds, date: str, revision: str, path: Path = HISTORY) -> int:
+    """Append to the file; how many lines."""
+    new = lines(rounds, date, revision)
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerows(new)
+    return len(new)

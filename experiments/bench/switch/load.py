@@ -1,0 +1,95 @@
+"""One run of the load generator, and what it saw."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from experiments.bench.switch import native_programs
+from experiments.bench.switch.cables import Cables
+from experiments.bench.switch.errors import BenchError
+
+MOST_LOSS: Final = 0.001
+KEPT_RATE: Final = 0.99
+"""A generator that sends less of what it was asked for is itself the limit."""
+NUMBERS: Final = 1 << 32
+_END_TIMEOUT_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one run of the generator saw. Frames; latency from before the send to after the receive."""
+
+    asked_per_s: int
+    """0: as fast as the generator could."""
+    seconds: float
+    sent: int
+    failed: int
+    """Frames that the interface did not take."""
+    answered: int
+    answered_while_sending: int
+    late: int
+    """Replies that came too long after the last request to count."""
+    repeated: int
+    forwarded: int
+    """Frames that reached the storage node."""
+    own_drops: int
+    """Frames that came for the generator and found its buffer full."""
+    idle_share: float
+    """Of the time in which the generator had nothing to do."""
+    p50_us: float = 0.0
+    p99_us: float = 0.0
+
+    @property
+    def sent_per_s(self) -> float:
+        """Frames offered to the engine."""
+        return self.sent / self.seconds
+
+    @property
+    def answered_per_s(self) -> float:
+        """Replies while frames were being sent."""
+        return self.answered_while_sending / self.seconds
+
+    @property
+    def kept_rate(self) -> bool:
+        """Whether the generator sent what it was asked for."""
+        return self.sent >= KEPT_RATE * self.asked_per_s * self.seconds and self.own_drops == 0
+
+    @property
+    def lossless(self) -> bool:
+        """Whether fewer than 0.1 % of the frames stayed without a reply."""
+        return self.sent > 0 and self.sent + self.failed - self.answered <= MOST_LOSS * self.sent
+
+
+class LoadGenerator:
+    """The generator at one set of cables."""
+
+    def __init__(self, cables: Cables, cpus: str) -> None:
+        self._cables, self._cpus = cables, cpus
+        self._program = native_programs.program("load")
+        self._next_number = 0
+
+    def run(self, plan: Path, used: Sequence[int], rate_per_s: int, seconds: float) -> Trial:
+        """Send a plan's frames into the cables in use; rate 0 for as fast as possible."""
+        ends = [self._cables.generator_ends[cable] for cable in used]
+        numbers = [str(rate_per_s), str(round(seconds * 1000)), str(self._next_number)]
+        # No number comes twice before all have been: a reply tells which run it is for.
+        self._next_number = (self._next_number + (1 << 24)) % NUMBERS
+        process = self._cables.generator.popen(
+            [str(self._program), str(plan), *numbers, *ends],
+            self._cpus,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            said, complaint = process.communicate(timeout=seconds + _END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise BenchError("the load generator did not end") from None
+        if process.returncode:
+            raise BenchError(f"load generator: {complaint.decode().strip()}")
+        return Trial(asked_per_s=rate_per_s, **json.loads(said))

@@ -1,0 +1,79 @@
+"""From the rounds of a run to its figures: medians, their spread, and ratios between engines."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from experiments.bench.switch.measure import Measurement
+
+Rounds = Mapping[str, Mapping[str, Sequence[Measurement]]]
+"""By workload and engine, one measurement a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The median over the rounds, and the lowest and highest."""
+
+    median: float
+    low: float
+    high: float
+
+
+def figure(values: Sequence[float]) -> Figure:
+    """Of at least one value; those that are not numbers don't count, and without any other all are NaN."""
+    counted = [value for value in values if not math.isnan(value)]
+    if not counted:
+        return Figure(math.nan, math.nan, math.nan)
+    return Figure(statistics.median(counted), min(counted), max(counted))
+
+
+def figures(rounds: Sequence[Measurement]) -> dict[str, Figure]:
+    """One figure for each field of a measurement."""
+    return {
+        field.name: figure([float(getattr(one, field.name)) for one in rounds])
+        for field in fields(Measurement)
+    }
+
+
+def ratios(of: Sequence[Measurement], to: Sequence[Measurement], name: str) -> Figure:
+    """How many times the one's figure is the other's, compared within each round."""
+    pairs = zip(of, to, strict=True)
+    return figure([_ratio(getattr(one, name), getattr(other, name)) for one, other in pairs])
+
+
+def _ratio(one: float, other: float) -> float:
+    return one / other if other else math.nan
+
+
+def to_json(rounds: Rounds) -> dict[str, object]:
+    """All of it: {workload: {engine: {figures, ratios, rounds}}}."""
+    return {
+        workload: {engine: _engine_json(engine, engines) for engine in engines}
+        for workload, engines in rounds.items()
+    }
+
+
+def _engine_json(engine: str, engines: Mapping[str, Sequence[Measurement]]) -> dict[str, object]:
+    others = [other for other in engines if other != engine]
+    return {
+        **{name: _plain(value) for name, value in figures(engines[engine]).items()},
+        "lossless_ratio_to": {
+            other: _plain(ratios(engines[engine], engines[other], "lossless_per_s")) for other in others
+        },
+        "overload_ratio_to": {
+            other: _plain(ratios(engines[engine], engines[other], "overload_per_s")) for other in others
+        },
+        "rounds": [_finite(asdict(one)) for one in engines[engine]],
+    }
+
+
+def _plain(value: Figure) -> dict[str, float | None]:
+    return _finite(asdict(value))
+
+
+def _finite(record: dict[str, float]) -> dict[str, float | None]:
+    """JSON has no NaN."""
+    return {name: None if math.isnan(value) else value for name, value in record.items()}

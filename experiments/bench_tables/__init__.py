@@ -1,1 +1,0 @@
-"""make bench-tables: what large tables cost, in the embedded switch alone and beside BMv2."""

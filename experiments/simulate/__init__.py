@@ -1,0 +1,1 @@
+"""`python -m experiments.simulate`: simulate scenarios from TOML files."""

@@ -1,0 +1,150 @@
+"""Simulate a scenario file, or play it on the packet-level emulator (as root)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from commands.command import Screen, run_command
+from commands.options import FLAG, PLACE, Option, number, parse_into, yes_or_no
+from emulator.repeats import Repeats
+from experiments.run.report import print_report
+from experiments.simulate.emulate import Emulator
+from simulator.compiled import core
+from simulator.result import SimResult
+from simulator.scenario import Scenario, load_scenario
+from simulator.simulation import prepare, simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is simulated or played, and how it is shown."""
+
+    scenario: Path
+    json: bool
+    emulate: float | None
+
+
+_OPTIONS = (
+    Option("SCENARIO", Path, None, "a TOML file; docs/simulator.md explains it", form=PLACE),
+    Option("JSON", yes_or_no, False, "print all figures as JSON", form=FLAG),
+    Option(
+        "EMULATE",
+        number(1.0, 1e9),
+        None,
+        "play it on the emulator instead, bytes divided by so much (sigma)",
+    ),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 where the scenario can't be used."""
+    return run_command(
+        arguments,
+        lambda given: parse_into(Options, _OPTIONS, given, "python -m experiments.simulate", __doc__ or ""),
+        _run,
+        interrupted="interrupted",
+    )
+
+
+def _run(screen: Screen, chosen: Options) -> int:
+    scenario, document = load_scenario(chosen.scenario)
+    prepare(scenario, document)
+    if chosen.emulate is not None:
+        return _emulate(scenario, chosen.emulate, screen)
+    result = simulate(scenario)
+    if chosen.json:
+        print(json.dumps(result.to_dict(), indent=1))
+    else:
+        screen.show(_table(scenario.name, result))
+    return 0
+
+
+def _emulate(scenario: Scenario, sigma: float, screen: Screen) -> int:
+    emulator = Emulator(scenario, sigma)
+    runs = {name: emulator.play(pool).run for name, pool in (("no_pool", False), ("pool", True))}
+    print_report(screen.console, scenario.name, Repeats({name: (run,) for name, run in runs.items()}))
+    return 0
+
+
+def _table(name: str, result: SimResult) -> Table:
+    table = Table(title=name)
+    table.add_column("")
+    table.add_column("", justify="right")
+    total = max(1, sum(result.blocks.values()))
+    rows = {
+        "requests": f"{result.completed:,} in {result.duration_s:,.0f} s",
+        "time to first token, mean / p50 / p99": _seconds(
+            result.ttft_s.mean, result.ttft_s.p50, result.ttft_s.p99
+        ),
+        "time per output token, mean / p50 / p99": _seconds(
+            result.tpot_s.mean, result.tpot_s.p50, result.tpot_s.p99
+        ),
+        "time between tokens, mean / p50 / p99": _seconds(
+            result.between_tokens_s.mean, result.between_tokens_s.p50, result.between_tokens_s.p99
+        ),
+        "end to end, mean / p50 / p99": _seconds(
+            result.end_to_end_s.mean, result.end_to_end_s.p50, result.end_to_end_s.p99
+        ),
+        "throughput": f"{result.requests_per_s:.2f} requests/s, {result.output_tokens_per_s:,.0f} tokens/s",
+        **{
+            f"blocks: {source}": f"{count:,} ({count / total:.1%})" for source, count in result.blocks.items()
+        },
+        **_blended(result),
+        **_streamed(result),
+        "storage sent": f"{result.storage_egress_bytes / 1e12:.3f} TB",
+        "busiest storage link": f"{result.storage_busy_share:.1%}",
+        "switches served": f"{result.switch_served_bytes / 1e12:.3f} TB",
+        "requests merged": f"{result.merged:,} fragments",
+        "controller": f"{result.digests:,} digests, {result.table_updates:,} updates, "
+        f"{result.control_bytes / 1e6:.1f} MB, {result.control_cpu_s:.1f} s of CPU",
+        "GPU prefill done / saved": f"{result.prefill_s:,.0f} s / {result.saved_prefill_s:,.0f} s",
+        "dollars an hour": f"{result.dollars_per_hour:,.2f}",
+        "of which cache": f"{result.cache_dollars_per_hour:,.2f}",
+        "cache dollars a saved GPU second": "none saved"
+        if result.dollars_per_saved_s is None
+        else f"{result.dollars_per_saved_s:.6f}",
+        "simulated in": f"{result.cpu_s:.1f} s of CPU, {core()}",
+    }
+    for label, value in rows.items():
+        table.add_row(label, value)
+    return table
+
+
+def _blended(result: SimResult) -> dict[str, str]:
+    totals = result.blended
+    if totals is None:
+        return {}
+    return {
+        "requests blended": f"{totals.requests:,}",
+        "chunks blended": f"{totals.chunks:,}, {totals.alone:,} of them computed by themselves",
+        "tokens of chunks recomputed": f"{totals.tokens:,}",
+        "operations saved by blending": f"{totals.ops_saved:.1%}",
+    }
+
+
+def _streamed(result: SimResult) -> dict[str, str]:
+    """Levels and the target, where there are such."""
+    rows = {}
+    total = sum(result.levels.values())
+    if total:
+        rows["streamed at level"] = ", ".join(
+            f"{level} {count / total:.1%}" for level, count in result.levels.items()
+        )
+        rows["mean level"] = "none" if result.mean_level is None else f"{result.mean_level:.2f}"
+    if result.met_share is not None:
+        rows["first token within workload.ttft_slo_s"] = f"{result.met_share:.1%}"
+    return rows
+
+
+def _seconds(*values: float) -> str:
+    return " / ".join(f"{value:.3f} s" for value in values)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,143 @@
+"""What simulating costs: CPU time over requests, nodes and hops.
+
+    python -m experiments.simulate.bench [--trace FILE] [--hour]
+
+The load grows with the nodes. With a trace, its first hour on 16 nodes as well; with --hour, an hour of
+conversations on 256 nodes, at the rate a node of Mooncake's trace on 16.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from networkx import shortest_path_length
+from rich.table import Table
+
+from commands.command import Screen, run_command
+from commands.options import FLAG, Option, parse_into, yes_or_no
+from emulator.result import revision
+from simulator.checks import make_fabric
+from simulator.compiled import engine
+from simulator.result import SimResult
+from simulator.scenario import Scenario
+from simulator.simulation import simulate
+from workload.shapes import SHAPES
+
+NODES = (1, 4, 16, 60, 256)
+REQUESTS = (500, 2000)
+TRACE_REQUESTS = 1_000_000
+"""As many as the trace has."""
+HOUR_LOAD = 256 / 16
+HOUR_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One simulation."""
+
+    scenario: Scenario
+    result: SimResult
+
+    @property
+    def ms_per_request(self) -> float:
+        """CPU time."""
+        return 1000 * self.result.cpu_s / self.result.requests
+
+    @property
+    def hops(self) -> float:
+        """Links from a node to a storage node, mean over all pairs."""
+        fabric = make_fabric(self.scenario)
+        return mean(
+            float(shortest_path_length(fabric.graph, node, store))
+            for node in fabric.nodes
+            for store in fabric.stores
+        )
+
+
+def cost(scenario: Scenario) -> Cost:
+    """Simulate it."""
+    return Cost(scenario, simulate(scenario))
+
+
+def generated(requests: int, nodes: int) -> Scenario:
+    """Agents on so many nodes with cache-aware scheduling, the dearest; leaf-spine above a star's ports."""
+    fabric = {"topology": "star"} if nodes <= 60 else {"topology": "leafspine", "leaves": 8, "spines": 4}
+    return Scenario().changed(
+        workload={"requests": requests, "load": nodes / 4, "scheduler": "locality"},
+        nodes={"count": nodes},
+        network=fabric,
+    )
+
+
+def hour() -> Scenario:
+    """An hour of conversations on 256 nodes."""
+    requests = round(SHAPES["chat"].requests_per_s * HOUR_LOAD * HOUR_S)
+    return generated(requests, 256).changed(workload={"shape": "chat", "load": HOUR_LOAD})
+
+
+def costs(requests: Sequence[int] = REQUESTS, nodes: Sequence[int] = NODES) -> Iterator[Cost]:
+    """All combinations."""
+    for count in nodes:
+        for number in requests:
+            yield cost(generated(number, count))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is simulated besides the agents."""
+
+    trace: Path | None
+    hour: bool
+
+
+_OPTIONS = (
+    Option("TRACE", Path, None, "a trace file"),
+    Option("HOUR", yes_or_no, False, "an hour on 256 nodes as well: minutes", form=FLAG),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0, or 2 where the trace can't be used."""
+    program = "python -m experiments.simulate.bench"
+    return run_command(
+        arguments,
+        lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""),
+        _run,
+        interrupted="interrupted",
+    )
+
+
+def _run(screen: Screen, chosen: Options) -> int:
+    titles = ("workload", "nodes", "hops", "requests", "CPU, s", "CPU a request, ms", "a request and hop, ms")
+    table = Table(*titles)
+    found = [("agents", one) for one in costs()]
+    if chosen.trace:
+        scenario = Scenario().changed(
+            workload={"trace": str(chosen.trace), "requests": TRACE_REQUESTS, "start_s": 0.0},
+            nodes={"count": 16},
+        )
+        found.append((chosen.trace.name, cost(scenario)))
+    if chosen.hour:
+        found.append(("chat, an hour", cost(hour())))
+    for name, one in found:
+        result, hops = one.result, one.hops
+        table.add_row(
+            name,
+            str(one.scenario.nodes.count),
+            f"{hops:.1f}",
+            f"{result.requests:,}",
+            f"{result.cpu_s:.2f}",
+            f"{one.ms_per_request:.2f}",
+            f"{one.ms_per_request / hops:.3f}",
+        )
+    screen.show(table)
+    screen.show(f"revision {revision()}, {engine()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""What an exchange (`hostlib.client.exchange`) and those whose requests it sends ask of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from hostlib.client.lane import Request
+from hostlib.protocol import wire
+
+Handler = Callable[[wire.Message, str, float], None]
+"""Of a message, the address it came from, and the time."""
+Taker = Callable[[Sequence[wire.Buffer], int, str, float], "Taken | None"]
+"""Of datagrams, of which those from a place on may be a run that can be taken at once; the address they came
+from, and the time."""
+
+
+Encoder = Callable[[list[Request[Any]], int, int, float], list[bytes]]
+"""Of requests from a place on, as many as it can encode, numbered from a sequence on; and the time."""
+
+
+class Taken(NamedTuple):
+    """A run of datagrams that was dealt with."""
+
+    datagrams: int
+    heard: bool
+    """Whether the host that they came from sent any of them itself; then they had this epoch."""
+    epoch: int
+
+
+class Asker(Protocol):
+    """What a request belongs to."""
+
+    @property
+    def until_s(self) -> float:
+        """When it has taken as long as it may."""
+
+    def overdue(self) -> None:
+        """It has: end it."""
+
+    def address(self) -> str:
+        """Where its requests go."""
+
+    def datagrams(self, requests: Sequence[Request[Any]], sequence: int, now_s: float) -> list[bytes]:
+        """Requests as they are sent now, numbered from `sequence` on."""
+
+    def retried(self, request: Request[Any]) -> None:
+        """The request was not answered in time, and is queued again."""
+
+    def gave_up(self, request: Request[Any]) -> None:
+        """The request was not answered before its deadline."""
+
+    def silent(self, home: str) -> None:
+        """The home has been silent for too long; it may be another than this one's."""
+
+    def fallen(self, home: str) -> None:
+        """A new list of members says that the home is down; it may be another than this one's."""

@@ -1,0 +1,367 @@
+"""What moves the packets of a client: sends requests within windows, hands replies on, watches the homes.
+
+A request belongs to an `Asker` (`hostlib.client.asker`): a block being fetched (`hostlib.client.fetch`),
+offered to one
+home (`hostlib.client.offer`) or asked about (`hostlib.client.presence`). Nothing waits for ever: a fragment
+has a deadline (`hostlib.client.lane`), so has all of a transfer, and what waits for a home that fell silent
+is told so (`hostlib.client.health`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any
+
+from hostlib import native
+from hostlib.client.asker import Asker, Encoder, Handler, Taker
+from hostlib.client.backlogs import Backlogs
+from hostlib.client.client_options import ClientOptions, ClientStats
+from hostlib.client.health import Health
+from hostlib.client.lane import Lane, LaneOptions, Request, RoundTrips
+from hostlib.client.node_window import NodeWindow
+from hostlib.protocol import wire
+from hostlib.protocol.errors import MalformedError, TransferError
+from hostlib.protocol.members import Members, Refused, State, hello
+from hostlib.transport.timer import Timer
+from hostlib.transport.transport import Transport
+
+POOL = "pool"
+"""In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
+HELLO_EVERY_S = 1.0
+OVERDUE_LOOK_S = 1.0
+"""How often transfers are looked for that have taken longer than they may."""
+
+
+class Exchange:
+    """See the module."""
+
+    def __init__(self, transport: Transport, members: Members, tenant: int, options: ClientOptions) -> None:
+        self.stats = ClientStats()
+        self.options = options
+        self.backlogs = Backlogs()
+        self.health = Health(members, options.health)
+        self.handlers: dict[int, Handler] = {wire.OP_MEMBERS: self._on_members}
+        """By operation; each is called for a well-formed message."""
+        self.core = native.core()
+        self.takers: dict[int, Taker] = {}
+        """For the compiled core, by operation: asked before a datagram is decoded."""
+        self.encoders: dict[int, Encoder] = {}
+        """For the compiled core, by kind of lane: asked before the owner of a request encodes it."""
+        self.askers: dict[Asker, None] = {}
+        """Who is told of silent homes, in the order in which they began."""
+        self.on_members: Callable[[], None] = lambda: None
+        self.loop = asyncio.get_running_loop()
+        self._transport = transport
+        self._soon: Callable[[Callable[[], None]], object] = getattr(transport, "soon", self.loop.call_soon)
+        self.tenant = tenant
+        first = min(options.lane.initial_window, options.probe_window)
+        self._probes = LaneOptions(
+            initial_window=first,
+            opened_window=options.probe_window,
+            min_window=first,
+            max_window=max(options.probe_window, options.lane.max_window // 4),
+            deadline_s=options.lane.deadline_s,
+        )
+        self._node = NodeWindow(options.node)
+        self._lanes: dict[tuple[str, int], Lane[Any]] = {}
+        self._trips: dict[str, RoundTrips] = {}
+        self._sequence = 0
+        self._pump_due = False
+        self._ticks = Timer(self.loop, self._on_tick)
+        self._patience_s = max(
+            options.tick_s,
+            min(self.health.patience_s, options.lane.min_timeout_s, options.lane.max_timeout_s),
+        )
+        """For so long after a request was sent, `_on_tick` has nothing to say of it."""
+        self._signs = Timer(self.loop, self._on_probe_time)
+        self._hello_s = float("-inf")
+        self._refused = Refused()
+        self._overdue_look_s = 0.0
+        transport.set_receiver(self._on_datagrams)
+        self.say_hello()
+
+    @property
+    def members(self) -> Members:
+        """The newest list of storage nodes."""
+        return self.health.members
+
+    def lane(self, home: str, op: int) -> Lane[Any]:
+        """Of requests of one kind to one home: OP_STAT for probes, OP_GET for bodies, OP_PUT."""
+        lane = self._lanes.get((home, op))
+        if lane is None:
+            options = self._probes if op == wire.OP_STAT else self.options.lane
+            trips = self._trips.setdefault(home, RoundTrips())
+            lane = self._lanes[home, op] = Lane(
+                home, options, None if op == wire.OP_PUT else trips, self.core
+            )
+        return lane
+
+    def ask(self, lane: Lane[Any], requests: Sequence[Request[Any]]) -> None:
+        """Queue first transmissions."""
+        lane.add(requests)
+        self.pump_soon()
+
+    def again(self, request: Request[Any]) -> None:
+        """Send a request that was answered wrongly again, before all others."""
+        assert request.lane is not None
+        request.lane.again(request)
+        self.pump_soon()
+
+    def settle(self, request: Request[Any], message: wire.Message, now_s: float) -> None:
+        """The request is answered."""
+        self._node.answered()
+        assert request.lane is not None
+        from_pool = message.flags & wire.FLAG_FROM_POOL
+        merged = bool(message.flags & wire.FLAG_MERGED)
+        if request.lane.home == POOL:  # nobody reports how much waits there
+            request.lane.settle(request, now_s, 0)
+        else:
+            request.lane.settle(request, now_s, None if from_pool else message.backlog_ms, merged)
+
+    def answered(self, fragments: int) -> None:
+        """So many came, and are settled in their lanes."""
+        self._node.answered(fragments)
+
+    def drop(self, requests: Sequence[Request[Any]]) -> None:
+        """Nobody wants these any more."""
+        if self.core is not None:
+            self.core.drop(list(requests))
+            return
+        for request in requests:
+            if request.lane is not None:
+                request.lane.drop(request)
+            request.done = True
+
+    def new_future(self) -> asyncio.Future[Any]:
+        """Of a transfer; see `fail`."""
+        return self.loop.create_future()
+
+    def close(self) -> None:
+        """Send nothing any more."""
+        self._ticks.cancel()
+        self._signs.cancel()
+
+    def pump_soon(self) -> None:
+        """Send once for all that is asked for in this turn of the loop: bursts are cheap, packets are not."""
+        if not self._pump_due:
+            self._pump_due = True
+            self._soon(self._pump)
+
+    def say_hello(self) -> None:
+        """Ask the controller for the list of members: at the start, and when someone has another one. What is
+        suspected of homes goes with it."""
+        now_s = self.loop.time()
+        controller = self.options.controller
+        if controller is not None and now_s - self._hello_s >= HELLO_EVERY_S:
+            self._hello_s = now_s
+            message = hello(self.members, self.tenant, suspects=self.health.suspects)
+            self._transport.send(controller, [wire.encode(message)])
+
+    def send(self, address: str, datagrams: Sequence[bytes]) -> None:
+        """Send at once what no lane counts."""
+        self._transport.send(address, datagrams)
+
+    def tell_controller(self, messages: Iterable[bytes]) -> None:
+        """Say something that nobody answers; without a controller nothing is said."""
+        if self.options.controller is not None and (datagrams := list(messages)):
+            self._transport.send(self.options.controller, datagrams)
+
+    def _pump(self) -> None:
+        self._pump_due = False
+        now_s = self.loop.time()
+        short = False
+        waiting = self._in_turn()
+        gets = 0
+        if waiting:
+            gets = sum(lane.in_flight for (_, op), lane in self._lanes.items() if op != wire.OP_PUT)
+        for lane, op in waiting:
+            if op == wire.OP_PUT:
+                requests = lane.take(now_s)
+            else:
+                room = self._node.room(gets)
+                requests = lane.take(now_s, room)
+                gets += len(requests)
+                short = short or (len(requests) == room and lane.waits)
+            if requests:
+                self._transmit(lane, op, requests, now_s)
+        self._node.limits(short)
+        if not self._ticks.is_set and any(lane.busy for lane in self._lanes.values()):
+            self._ticks.at_latest(now_s + self._patience_s)
+
+    def _in_turn(self) -> list[tuple[Lane[Any], int]]:
+        """Lanes where something waits; where the node's window is scarce, it is not always the same one that
+        comes first."""
+        waiting = [(at, lane, op) for at, ((_, op), lane) in enumerate(self._lanes.items()) if lane.waits]
+        if len(waiting) > 1:
+            first = self._sequence % len(self._lanes)
+            waiting.sort(key=lambda one: (one[0] < first, one[0]))
+        return [(lane, op) for _, lane, op in waiting]
+
+    def _transmit(self, lane: Lane[Any], op: int, requests: list[Request[Any]], now_s: float) -> None:
+        if lane.home != POOL:
+            self._transport.send(lane.home, self._encode(op, requests, now_s))
+            return
+        bursts: dict[str, list[bytes]] = {}
+        for address, some in groupby(requests, _address_of):
+            bursts.setdefault(address, []).extend(self._encode(op, list(some), now_s))
+        for address, datagrams in bursts.items():
+            self._transport.send(address, datagrams)
+
+    def _encode(self, op: int, requests: list[Request[Any]], now_s: float) -> list[bytes]:
+        encoder = self.encoders.get(op)
+        datagrams: list[bytes] = []
+        while (at := len(datagrams)) < len(requests):
+            first = self._sequence + 1 & 0xFFFFFFFF
+            some = encoder(requests, at, first, now_s) if encoder is not None else []
+            if not some:
+                own = list(next(groupby(islice(requests, at, None), _owner_of))[1])
+                some = own[0].owner.datagrams(own, first, now_s)
+            self._sequence = self._sequence + len(some) & 0xFFFFFFFF
+            datagrams += some
+        return datagrams
+
+    def _on_tick(self, late_s: float) -> None:
+        now_s = self.loop.time()
+        next_s = math.inf
+        oldest_s: dict[str, float] = {}
+        for (home, _), lane in list(self._lanes.items()):
+            if not lane.in_flight:
+                continue
+            retried, dead = lane.expire(now_s)
+            if retried:
+                self._node.lost(now_s)
+                self.stats.retransmits += len(retried)
+            for request in retried:
+                request.owner.retried(request)
+            for request in dead:
+                request.owner.gave_up(request)
+            next_s = min(next_s, lane.earliest_timeout_s())
+            if home == POOL:
+                continue
+            quiet_s = self.health.quiet_from_s(home)
+            next_s = min(next_s, quiet_s)
+            if quiet_s <= now_s and (since_s := lane.oldest_s()) is not None:
+                oldest_s[home] = min(since_s, oldest_s.get(home, since_s))
+        if late_s < 2 * self.options.tick_s:  # else it is this process that did not listen
+            self._watch(oldest_s, now_s)
+        if now_s >= self._overdue_look_s:
+            self._overdue_look_s = now_s + OVERDUE_LOOK_S
+            self._end_overdue(now_s)
+        if next_s < math.inf:
+            next_s = min(next_s, now_s + self._patience_s)  # for what is sent until then
+            self._ticks.at_latest(max(next_s, now_s + self.options.tick_s))
+        self._pump()
+
+    def _end_overdue(self, now_s: float) -> None:
+        """Whatever they wait for: a turn in a lane, or a home that gives a little now and then."""
+        for asker in [asker for asker in self.askers if now_s >= asker.until_s]:
+            asker.overdue()
+
+    def _watch(self, oldest_s: dict[str, float], now_s: float) -> None:
+        asked, dead = self.health.judge(oldest_s, lambda home: self.backlogs.wait_s(home, now_s), now_s)
+        self._ask_for_signs(asked)
+        for home in dead:
+            self.stats.homes_suspected += 1
+            for asker in list(self.askers):
+                asker.silent(home)
+        if dead:
+            self._on_probe_time(0.0)
+
+    def _on_probe_time(self, late_s: float) -> None:
+        self._ask_for_signs(self.health.probes(self.loop.time()))
+        if self.health.suspects:
+            self.say_hello()
+        due_s = self.health.next_probe_s()
+        if due_s is not None:
+            self._signs.at_latest(due_s)
+
+    def seek(self, homes: Iterable[str]) -> None:
+        """Somebody waits for one of these suspected homes to be heard of again."""
+        self._ask_for_signs(self.health.seek(homes, self.loop.time()))
+
+    def _ask_for_signs(self, homes: Sequence[str]) -> None:
+        """Of life: a STAT of no block is answered at once, whatever waits there; by the home alone, should
+        somebody have put a block under that key."""
+        sign = wire.Message(wire.OP_STAT, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_BYPASS, tenant=self.tenant)
+        for home in homes:
+            self._transport.send(home, [wire.encode(sign)])
+
+    def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
+        now_s = self.loop.time()
+        heard = False
+        handlers, takers = self.handlers, self.takers
+        at, total = 0, len(datagrams)
+        while at < total:
+            taker = takers.get(wire.op_of(datagrams[at])) if takers else None
+            taken = taker(datagrams, at, address, now_s) if taker is not None else None
+            if taken is not None:
+                at += taken.datagrams
+                if taken.heard:
+                    heard = True
+                    if self.members.is_another(taken.epoch):
+                        self.say_hello()
+                continue
+            at += 1
+            try:
+                message = wire.decode(datagrams[at - 1], trusting_values=True)
+            except MalformedError as error:
+                self._count_malformed(error.reason)
+                continue
+            handler = handlers.get(message.op)
+            if handler is None:
+                self.stats.unexpected += 1
+                continue
+            if not message.flags & wire.FLAG_FROM_POOL:
+                heard = True
+                if self.members.is_another(message.epoch):
+                    self.say_hello()
+            handler(message, address, now_s)
+        if heard:
+            self.health.heard(address, now_s)
+        self.pump_soon()
+
+    def _on_members(self, message: wire.Message, address: str, now_s: float) -> None:
+        try:
+            members = Members.decode(message.value)
+        except MalformedError as error:
+            self._count_malformed(error.reason)
+            return
+        if not self._refused.takes(members.epoch, self.members.epoch, now_s):
+            if members.epoch != self.members.epoch:
+                self.say_hello()
+            return
+        fallen = [
+            one.address
+            for one in members.nodes
+            if one.state is State.DOWN and not self.members.is_down(one.address)
+        ]
+        self.health.members = members
+        for home in fallen:
+            for asker in list(self.askers):
+                asker.fallen(home)
+        self.on_members()
+
+    def _count_malformed(self, reason: str) -> None:
+        self.stats.malformed[reason] = self.stats.malformed.get(reason, 0) + 1
+
+
+_owner_of = attrgetter("owner")
+
+
+def _address_of(request: Request[Any]) -> str:
+    address: str = request.owner.address()
+    return address
+
+
+def fail(future: asyncio.Future[Any], error: TransferError) -> None:
+    """Finish a transfer with an error, unless it is finished.
+
+    Failures count in the statistics; an awaiter that was cancelled meanwhile need not look at them.
+    """
+    if not future.done():
+        future.set_exception(error)
+        future.exception()

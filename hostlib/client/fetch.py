@@ -1,0 +1,224 @@
+"""One block on its way in, put together from fragments that are asked for one by one
+(`hostlib.client.fetches`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from hostlib.client.exchange import POOL
+from hostlib.client.lane import Request
+from hostlib.protocol import wire
+from hostlib.protocol.transfer import BlockRef, FetchedBlock, FetchTimes
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Sequence
+
+    from hostlib.native import Core
+
+MAX_HINT_MS = 0xFFFF
+_NOTHING = memoryview(b"")
+TRIES_BEFORE_BYPASS = 3
+"""Then a fragment is asked for past the pool and the pending table: they may be what is wrong."""
+
+
+class Keeper(Protocol):
+    """What a fetch needs of whoever keeps all of them."""
+
+    tenant: int
+    core: Core | None
+
+    @property
+    def epoch(self) -> int:
+        """Of the list of members, as messages carry it."""
+
+    def longest_s(self, fragments: int, /) -> float:
+        """A block of so many may take."""
+
+    def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
+        """The same fragment, from the home instead of the pool."""
+
+    def fail_over(self, fetch: Fetch) -> None:
+        """The home asked is silent or busy."""
+
+    def go_on(self, fetch: Fetch) -> None:
+        """Leave the home asked for the next."""
+
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """Whom to ask for a block by now, and whether one that may hold it is left out."""
+
+    def time_out(self, fetch: Fetch, why: str) -> None:
+        """No home gave it in time."""
+
+
+@dataclass(slots=True, eq=False)
+class Fetch:
+    """One block on its way in."""
+
+    fetches: Keeper
+    block: BlockRef
+    homes: list[str]
+    """Where it may be, from the one asked now on."""
+    silent_home: bool
+    """Whether a home that may hold it did not answer."""
+    wanted_s: float
+    target: memoryview | None
+    future: asyncio.Future[FetchedBlock]
+    flags: int = 0
+    """That every request carries."""
+    requests: list[Request[Fetch]] = field(default_factory=list)
+    template: wire.Variants | None = None
+    """Of the GETs of one write; None before one is sent, and with the compiled core."""
+    asked_epoch: int = -1
+    """Of the list of members when GETs of this write were first sent, for the compiled core; -1 before."""
+    buffer: memoryview = _NOTHING
+    content: int = 0
+    """Which write it is; 0 before that is known."""
+    fragments: int = 0
+    length: int = 0
+    missing: int = 1
+    waiters: int = 0
+    probe_from_pool: bool = False
+    restarts: int = 0
+    certain: bool = False
+    """Whether somebody has to know for certain that there is no such block, by answers to what was asked for
+    this read. Others may have asked before that, and before the block was put."""
+    doubtful: bool = False
+    """Whether one of the homes that said so may have answered such a question."""
+    started_s: float | None = None
+    """When the first request left."""
+    first_sequence: int = 0
+    """Its number."""
+    probed_s: float = 0.0
+    """When length and write were known."""
+    waits_until_s: float | None = None
+    """For any of its homes, if all fell silent; None if they never did."""
+    fetched: FetchedBlock | None = None
+    """Once it is complete."""
+    corrupt: int = 0
+    pool_fragments: int = 0
+    merged_fragments: int = 0
+    watchers: list[Callable[[Fetch], None]] = field(default_factory=list)
+    """Called once it has ended, for who waits for many: at once with what arrived, else in the loop's next
+    turn."""
+
+    @property
+    def until_s(self) -> float:
+        """When it has taken as long as it may."""
+        return self.wanted_s + self.fetches.longest_s(self.fragments)
+
+    def address(self) -> str:
+        """The home that is asked now."""
+        return self.homes[0]
+
+    def datagrams(self, requests: Sequence[Request[Fetch]], sequence: int, now_s: float) -> list[bytes]:
+        """The GETs of fragments."""
+        if self.started_s is None:
+            self.started_s, self.first_sequence = now_s, sequence
+        if self.template is None:
+            self.template = wire.Variants(self._encode(requests[0].fragment))
+        return [
+            self.template.encode(
+                self.flags | request.flags | (wire.FLAG_RETRY if request.tries else 0),
+                sequence + number & 0xFFFFFFFF,
+                request.fragment,
+            )
+            for number, request in enumerate(requests)
+        ]
+
+    def _encode(self, fragment: int) -> bytes:
+        block = self.block
+        return wire.encode(
+            wire.Message(
+                wire.OP_GET, block.key, fragment, self.fragments, 0, 0, 0, block.depth,
+                block.chain_blocks, block.parent, 0, min(block.recompute_ms, MAX_HINT_MS),
+                self.fetches.tenant, self.content, epoch=self.fetches.epoch,
+            )
+        )  # fmt: skip
+
+    def learn(self, fragments: int, content: int, flags: int, now_s: float) -> bool:
+        """What the probe says of the block; whether it fits where it is to go."""
+        self.probed_s = now_s
+        self.content, self.fragments = content, fragments
+        if self.template is not None:
+            self.template = self.template.of_write(fragments, content, self.fetches.epoch)
+        if self.asked_epoch >= 0:
+            self.asked_epoch = self.fetches.epoch
+        self.missing = fragments
+        self.probe_from_pool = bool(flags & wire.FLAG_FROM_POOL)
+        core = self.fetches.core
+        if core is not None:
+            self.requests += core.new_requests(Request, self, 1, fragments)
+        else:
+            self.requests += [Request(self, index) for index in range(1, fragments)]
+        if self.target is None:
+            self.buffer = memoryview(bytearray(fragments * wire.VALUE_BYTES))
+        else:
+            self.buffer = self.target
+        return (fragments - 1) * wire.VALUE_BYTES < len(self.buffer)
+
+    def place(self, fragment: int, value: wire.Buffer) -> bool:
+        """A fragment where it belongs, if it fits."""
+        at = fragment * wire.VALUE_BYTES
+        end = at + len(value)
+        if end > len(self.buffer):
+            return False
+        self.buffer[at:end] = value
+        self.missing -= 1
+        if fragment + 1 == self.fragments:
+            self.length = end
+        return True
+
+    def retried(self, request: Request[Fetch]) -> None:
+        """What the pool did not answer after all is its home's turn."""
+        if request.tries >= TRIES_BEFORE_BYPASS:
+            request.flags |= wire.FLAG_BYPASS
+        if request.lane is not None and request.lane.home == POOL:
+            self.fetches.ask_at_home(self, request)
+
+    def gave_up(self, request: Request[Fetch]) -> None:
+        """No answer before the deadline: the next replica's turn, if there is one."""
+        if request.fragment >= len(self.requests) or self.requests[request.fragment] is not request:
+            return  # another of them was given up before
+        if len(self.homes) > 1:
+            request.done = False  # it is still missing
+            self.fetches.fail_over(self)
+        else:
+            self.fetches.time_out(self, "no answer in time")
+
+    def overdue(self) -> None:
+        """It has taken as long as it may."""
+        self.fetches.time_out(self, f"{self.missing} fragments did not come in time")
+
+    def silent(self, home: str) -> None:
+        """Go on with the next replica if it is the one asked."""
+        if home == self.homes[0]:
+            self.fetches.fail_over(self)
+        elif home in self.homes:
+            self.homes.remove(home)
+            self.silent_home = True
+
+    def fallen(self, home: str) -> None:
+        """A list says that the home is down, which may live and yet give nothing: if it is the one asked, go
+        on as who asks by that list, unless there is no other."""
+        if home != self.homes[0]:
+            return
+        homes, silent = self.fetches.homes_of(self.block)
+        if any(other != home for other in homes):
+            self.silent_home = self.silent_home or silent
+            self.homes = [home, *sorted(homes, key=home.__eq__)]
+            self.fetches.go_on(self)
+
+    def times(self, now_s: float) -> FetchTimes:
+        """Of a block that is complete now. One that came without being asked for was not waited for."""
+        probe_sent_s = self.started_s if self.started_s is not None else now_s
+        body_sent_s = self.requests[1].first_sent_s if self.fragments > 1 else 0.0
+        return FetchTimes(
+            self.wanted_s,
+            probe_sent_s,
+            self.probed_s,
+            max(self.probed_s, body_sent_s),
+            now_s,
+            self.homes[0],
+        )

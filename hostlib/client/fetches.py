@@ -1,0 +1,425 @@
+"""Fetches: blocks being put together from fragments that are asked for one by one.
+
+Fragment 0 is a block's probe. It is asked for without knowing the block's length or which write of it there
+is; its value says both, and from then on only fragments of that write are taken. A fragment counts when its
+tag is right. One whose tag is wrong is asked for again past the pool, with a report if it came from there. A
+home that is silent is left for the next replica; a replica that lacks a fragment is left for the next, from
+the probe on.
+
+Replies are matched by key, fragment and content id, not by sequence: a switch may answer with a copy of the
+reply to another node.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hostlib.client.asker import Taken
+from hostlib.client.client_options import RateLimit
+from hostlib.client.exchange import POOL, Exchange, fail
+from hostlib.client.fetch import Fetch
+from hostlib.client.lane import Request
+from hostlib.native import COMPLETE, LEARNED
+from hostlib.protocol import wire
+from hostlib.protocol.errors import (
+    BlockNotFoundError,
+    BlockTooLongError,
+    CorruptBlockError,
+    OverloadedError,
+    TransferError,
+    TransferTimeoutError,
+)
+from hostlib.protocol.transfer import BlockRef, FetchedBlock
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Sequence
+
+    from hostlib.client.pushed import PushedBlocks
+    from hostlib.native import Core
+    from hostlib.protocol.seal import Seal
+
+BLACKOUT_LOOK_S = 0.05
+"""How often a read whose homes all fell silent looks whether one was heard of again."""
+
+
+class Fetches:
+    """The fetches of a client, by key."""
+
+    def __init__(
+        self, exchange: Exchange, seal: Seal, pushed: PushedBlocks | None, latencies: deque[float]
+    ) -> None:
+        self.active: dict[bytes, Fetch] = {}
+        self.stats = exchange.stats
+        self.tenant = seal.tenant
+        self.longest_s = exchange.options.longest_s
+        self._seal = seal
+        self._exchange = exchange
+        self._pushed = pushed
+        self._latencies_s = latencies
+        self._reports = RateLimit(exchange.options.repairs_per_s)
+        self.core = exchange.core
+        exchange.handlers[wire.OP_VALUE] = self._on_value
+        if self.core is not None:
+            tag_state = self.core.tag_state(seal.tag_key)
+            exchange.takers[wire.OP_VALUE] = partial(self._take_values, self.core, tag_state)
+            encode = partial(self._encode, self.core)
+            exchange.encoders |= {wire.OP_STAT: encode, wire.OP_GET: encode}
+
+    @property
+    def epoch(self) -> int:
+        """Of the list of members, as messages carry it."""
+        return self._exchange.members.epoch & 0xFF
+
+    def open(self, block: BlockRef, target: memoryview | None = None) -> Fetch:
+        """Ask for the probe of a block that is not being fetched; OverloadedError if there are too many."""
+        if len(self.active) >= self._exchange.options.max_transfers:
+            self.stats.overloaded += 1
+            raise OverloadedError(block.key, f"{len(self.active)} blocks are being fetched already")
+        now_s = self._exchange.loop.time()
+        homes, silent = self._exchange.health.homes_of(block)
+        fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future())
+        self.active[block.key] = fetch
+        if homes:
+            self._start(fetch)
+        else:
+            self._nowhere(fetch)
+        if fetch.requests and self._pushed is not None and self._pushed.asks(block, now_s):
+            fetch.requests[0].flags |= wire.FLAG_SUBSCRIBE
+        return fetch
+
+    def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
+        """The same fragment, from the home instead of the pool."""
+        self._exchange.drop([old])
+        again = Request(fetch, old.fragment, old.flags, tries=old.tries)
+        again.first_sent_s = old.first_sent_s
+        fetch.requests[old.fragment] = again
+        self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
+
+    def fail_over(self, fetch: Fetch) -> None:
+        """The home asked is silent or busy: ask the next for what is missing, of the same write."""
+        fetch.silent_home = True
+        self.go_on(fetch)
+
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """See Keeper."""
+        return self._exchange.health.homes_of(block)
+
+    def go_on(self, fetch: Fetch) -> None:
+        """Leave the home asked for the next."""
+        fetch.homes.pop(0)
+        if not fetch.homes:
+            self._nowhere(fetch)
+            return
+        self.stats.failovers += 1
+        missing = [request for request in fetch.requests if not request.done]
+        self._exchange.drop(missing)
+        home = fetch.homes[0]
+        for old in missing:
+            again = fetch.requests[old.fragment] = Request(fetch, old.fragment, old.flags)
+            op = wire.OP_GET if fetch.content else wire.OP_STAT
+            self._exchange.ask(self._exchange.lane(home, op), [again])
+
+    def time_out(self, fetch: Fetch, why: str) -> None:
+        """No home gave it in time."""
+        self.stats.timeouts += 1
+        self.finish(fetch, TransferTimeoutError(fetch.block.key, why))
+
+    def finish(self, fetch: Fetch, error: TransferError | None = None) -> None:
+        """With an error, or (None) cancelled: nobody wants it any more."""
+        if self.active.get(fetch.block.key) is fetch:
+            del self.active[fetch.block.key]
+        self._exchange.askers.pop(fetch, None)
+        self._exchange.drop(fetch.requests)
+        if error is not None:
+            fail(fetch.future, error)
+        elif not fetch.future.done():
+            fetch.future.cancel()
+        for watcher in fetch.watchers:
+            self._exchange.loop.call_soon(watcher, fetch)
+
+    def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked lacks the block, or that write of it."""
+        fetch = self._asked_there(message, address)
+        if fetch is None:
+            return
+        self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
+        earlier = (message.sequence - fetch.first_sequence) & 0xFFFFFFFF >= 1 << 31
+        fetch.doubtful = fetch.doubtful or earlier or bool(message.flags & wire.FLAG_MERGED)
+        self._next_home(fetch)
+
+    def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked can't give the block: for good, or not now. One that is busy is left for a replica,
+        if there is one, else it is asked again after a while."""
+        fetch = self._asked_there(message, address)
+        if fetch is None:
+            return
+        if message.generation == wire.REFUSED_BUSY and len(fetch.homes) > 1:
+            self.fail_over(fetch)
+        elif message.generation not in (wire.REFUSED_BUSY, wire.REFUSED_QUOTA):
+            self.stats.refused += 1
+            self._next_home(fetch)
+
+    def _start(self, fetch: Fetch) -> None:
+        """From the probe, knowing nothing."""
+        self._exchange.askers[fetch] = None
+        if fetch.requests:
+            self._exchange.drop(fetch.requests)
+        fetch.content = fetch.fragments = fetch.length = 0
+        fetch.template = None
+        fetch.asked_epoch = -1
+        fetch.pool_fragments = fetch.merged_fragments = 0
+        fetch.missing = 1
+        fetch.requests = [Request(fetch, 0)]
+        self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_STAT), fetch.requests)
+
+    def _next_home(self, fetch: Fetch) -> None:
+        """The home asked does not have what was asked for."""
+        if not fetch.content:  # not even the block
+            fetch.homes.pop(0)
+            if not fetch.homes:
+                self._nowhere(fetch)
+                return
+        else:  # another write of it, perhaps: what has arrived is of no use there
+            fetch.restarts += 1
+            if fetch.restarts > 2 * len(fetch.homes):
+                self.stats.not_found += 1
+                self.finish(fetch, BlockNotFoundError(fetch.block.key, "no home holds one whole write of it"))
+                return
+            fetch.homes.append(fetch.homes.pop(0))
+            fetch.flags |= wire.FLAG_BYPASS
+            if fetch.probe_from_pool and self._may_report():
+                fetch.flags |= wire.FLAG_REPAIR
+        self._start(fetch)
+
+    def _nowhere(self, fetch: Fetch) -> None:
+        key = fetch.block.key
+        now_s = self._exchange.loop.time()
+        if fetch.silent_home and self._exchange.health.in_blackout(key):
+            if fetch.waits_until_s is None:
+                fetch.waits_until_s = now_s + self._exchange.options.blackout_s
+            if now_s < fetch.waits_until_s:
+                self._wait(fetch)
+                return
+        if fetch.silent_home:
+            self.time_out(fetch, "a home that may hold it does not answer")
+        elif fetch.certain and fetch.doubtful:  # once more, past what was asked before
+            fetch.certain = False
+            fetch.flags |= wire.FLAG_BYPASS
+            fetch.homes, fetch.silent_home = self._exchange.health.homes_of(fetch.block)
+            if fetch.homes:
+                self._start(fetch)
+            else:
+                self._nowhere(fetch)
+        else:
+            self.stats.not_found += 1
+            self.finish(fetch, BlockNotFoundError(key, "none of its homes holds it"))
+
+    def _wait(self, fetch: Fetch) -> None:
+        """For any of its homes to be heard of again."""
+        members = self._exchange.members
+        fetch.homes = [home.address for home in members.order(fetch.block.key)[: members.replicas]]
+        self._exchange.askers.pop(fetch, None)
+        self._exchange.drop(fetch.requests)
+        self._exchange.seek(fetch.homes)
+        self._exchange.loop.call_later(BLACKOUT_LOOK_S, self._look_again, fetch)
+
+    def _look_again(self, fetch: Fetch) -> None:
+        if self.active.get(fetch.block.key) is not fetch:
+            return
+        homes, fetch.silent_home = self._exchange.health.homes_of(fetch.block)
+        if homes:
+            fetch.homes = homes
+            self._start(fetch)
+        else:
+            self._nowhere(fetch)
+
+    def _asked_there(self, message: wire.Message, address: str) -> Fetch | None:
+        """The fetch with a request in flight that is what this reply echoes."""
+        fetch = self.active.get(message.key)
+        if (
+            fetch is not None
+            and message.tenant == self.tenant
+            and fetch.homes[0] == address
+            and (message.content, message.fragments) == (fetch.content, fetch.fragments)
+            and message.fragment < len(fetch.requests)
+            and not fetch.requests[message.fragment].done
+        ):
+            return fetch
+        self.stats.late += 1
+        return None
+
+    def _awaited(self, message: wire.Message) -> tuple[Fetch, Request[Fetch]] | None:
+        """The request that a value answers; a request past the pool takes only a reply from past the pool."""
+        fetch = self.active.get(message.key)
+        if fetch is not None and message.fragment < len(fetch.requests):
+            request = fetch.requests[message.fragment]
+            past = (fetch.flags | request.flags) & wire.FLAG_BYPASS
+            if (
+                not request.done
+                and not past & ~message.flags
+                and (
+                    not fetch.content
+                    or (fetch.content == message.content and fetch.fragments == message.fragments)
+                )
+            ):
+                return fetch, request
+        self.stats.late += 1
+        return None
+
+    def _on_value(self, message: wire.Message, address: str, now_s: float) -> None:
+        if self._pushed is not None and message.flags & wire.FLAG_PUSHED and message.key not in self.active:
+            self._pushed.offer(message)
+            return
+        awaited = self._awaited(message)
+        if awaited is None:
+            return
+        fetch, request = awaited
+        short = len(message.value) != wire.VALUE_BYTES and message.fragment + 1 != message.fragments
+        if short or not self._seal.is_genuine(message):
+            if address == fetch.homes[0]:
+                self._refetch(fetch, request, message.flags, now_s)
+            else:  # nobody asked that host; a pool answers as the home that was asked
+                self.stats.late += 1
+            return
+        flags = message.flags
+        if flags & wire.FLAG_FROM_POOL:
+            self.stats.from_pool += 1
+            fetch.pool_fragments += 1
+        else:
+            self.stats.from_home += 1
+            self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
+        if flags & wire.FLAG_MERGED:
+            self.stats.merged += 1
+            fetch.merged_fragments += 1
+        self._exchange.settle(request, message, now_s)
+        if fetch.content:
+            if not fetch.place(message.fragment, message.value):
+                self._too_long(fetch)
+            elif not fetch.missing:
+                self._complete(fetch, now_s)
+        else:
+            self._probed(fetch, message.fragments, message.content, message.value, flags, now_s)
+
+    def _probed(
+        self, fetch: Fetch, fragments: int, content: int, value: wire.Buffer, flags: int, now_s: float
+    ) -> None:
+        """The probe has come: it says which write of the block there is, and how long it is."""
+        if not fetch.learn(fragments, content, flags, now_s) or not fetch.place(0, value):
+            self._too_long(fetch)
+        elif not fetch.missing:
+            self._complete(fetch, now_s)
+        else:
+            self._ask_body(fetch)
+
+    def _take_values(
+        self,
+        core: Core,
+        tag_state: bytes,
+        datagrams: Sequence[wire.Buffer],
+        at: int,
+        address: str,
+        now_s: float,
+    ) -> Taken | None:
+        """As `_on_value` for each of a run of values that answer requests and are right; it ends before
+        whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
+        nothing in it depends on that."""
+        run = core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, POOL, self.epoch)
+        if run is None:
+            return None
+        count, from_home, merged, epoch, backlog_ms, events = run
+        stats = self.stats
+        stats.from_pool += count - from_home
+        stats.from_home += from_home
+        stats.merged += merged
+        if from_home:
+            self._exchange.backlogs.report(address, backlog_ms / 1000, now_s)
+        self._exchange.answered(count)
+        bodies: dict[str, list[Request[Fetch]]] = {}
+        for fetch, probe_at in events:
+            if probe_at == COMPLETE:
+                self._complete(fetch, now_s)
+                continue
+            if probe_at == LEARNED:
+                home = POOL if fetch.probe_from_pool else fetch.homes[0]
+                bodies.setdefault(home, []).extend(fetch.requests[1:])
+                self._exchange.pump_soon()
+                continue
+            self._ask_bodies(bodies)
+            probe = datagrams[probe_at]
+            flags, fragments, value_bytes, content = wire.write_of(probe)
+            value = probe[wire.KV_HEADER_BYTES : wire.KV_HEADER_BYTES + value_bytes]
+            self._probed(fetch, fragments, content, value, flags, now_s)
+        self._ask_bodies(bodies)
+        return Taken(count, from_home > 0, epoch)
+
+    def _ask_bodies(self, bodies: dict[str, list[Request[Fetch]]]) -> None:
+        """By home, or POOL."""
+        for home, requests in bodies.items():
+            self._exchange.ask(self._exchange.lane(home, wire.OP_GET), requests)
+        bodies.clear()
+
+    def _encode(
+        self, core: Core, requests: list[Request[Any]], at: int, sequence: int, now_s: float
+    ) -> list[bytes]:
+        """The GETs of those requests from a place on that belong to fetches."""
+        return core.encode_gets(requests, at, Fetch, sequence, now_s, self.tenant, self.epoch)
+
+    def _too_long(self, fetch: Fetch) -> None:
+        why = f"{fetch.fragments} fragments do not fit a buffer of {len(fetch.buffer)} bytes"
+        self.finish(fetch, BlockTooLongError(fetch.block.key, why))
+
+    def _ask_body(self, fetch: Fetch) -> None:
+        """What the probe came from will have the rest, too."""
+        home = POOL if fetch.probe_from_pool else fetch.homes[0]
+        self._exchange.ask(self._exchange.lane(home, wire.OP_GET), fetch.requests[1:])
+
+    def _complete(self, fetch: Fetch, now_s: float) -> None:
+        key = fetch.block.key
+        content = fetch.buffer[: fetch.length]
+        times = fetch.times(now_s)
+        fetch.fetched = block = FetchedBlock(
+            key,
+            bytes(content) if fetch.target is None else content,
+            fetch.fragments,
+            fetch.pool_fragments,
+            fetch.merged_fragments,
+            times,
+        )
+        self.stats.blocks_fetched += 1
+        self._latencies_s.append(times.done_s - times.probe_sent_s)
+        # They name the fetch, and it them: without this, all wait for the garbage collector, the buffer too.
+        fetch.requests = []
+        del self.active[key]
+        self._exchange.askers.pop(fetch, None)
+        if not fetch.future.done():
+            fetch.future.set_result(block)
+        for watcher in fetch.watchers:
+            watcher(fetch)
+
+    def _refetch(self, fetch: Fetch, request: Request[Fetch], flags: int, now_s: float) -> None:
+        """A value was wrong: past the pool, and if it was wrong there, at the next home."""
+        self.stats.corrupt += 1
+        fetch.corrupt += 1
+        if fetch.corrupt > self._exchange.options.corrupt_limit:
+            self.stats.corrupt_blocks += 1
+            self.finish(fetch, CorruptBlockError(fetch.block.key, f"wrong {fetch.corrupt} times"))
+            return
+        if flags & wire.FLAG_BYPASS and len(fetch.homes) > 1:
+            fetch.flags |= wire.FLAG_BYPASS
+            fetch.homes.append(fetch.homes.pop(0))
+            self._start(fetch)
+            return
+        request.flags |= wire.FLAG_BYPASS
+        if flags & wire.FLAG_FROM_POOL and self._may_report():
+            request.flags |= wire.FLAG_REPAIR
+        if request.lane is not None and request.lane.home == POOL:
+            self.ask_at_home(fetch, request)
+        else:
+            self._exchange.again(request)
+
+    def _may_report(self) -> bool:
+        allowed = self._reports.allows(self._exchange.loop.time())
+        self.stats.repairs += allowed
+        return allowed

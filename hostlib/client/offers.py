@@ -1,0 +1,381 @@
+"""The offers of a client: its blocks that are being put to their homes (`hostlib.client.offer`)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hostlib.client.asker import Taken
+from hostlib.client.exchange import Exchange, fail
+from hostlib.client.lane import Request
+from hostlib.client.offer import Leg, Offer
+from hostlib.protocol import wire
+from hostlib.protocol.errors import OverloadedError, PutRefusedError, TransferError, TransferTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlib.native import Core
+    from hostlib.protocol.members import Member
+    from hostlib.protocol.seal import Seal
+    from hostlib.protocol.transfer import BlockRef
+
+BLACKOUT_LOOK_S = 0.25
+"""How often a PUT whose homes all fell silent looks whether they were heard of again."""
+ROUNDS = 4
+"""How often all of a block is offered to a home that loses parts of it."""
+WHY = {
+    wire.REFUSED_FULL: "there is no room on its disk",
+    wire.REFUSED_QUOTA: "the tenant holds as much as it may",
+    wire.REFUSED_LENGTH: "the fragments are not those of one block, or the block is too long",
+    wire.REFUSED_CONTENT: "another write of it is there already",
+    wire.REFUSED_UNREADABLE: "its disk gives errors",
+    wire.REFUSED_DELETED: "it was deleted",
+    wire.REFUSED_NOT_HOME: "by its list of storage nodes it is no home of the block",
+}
+
+
+class Offers:
+    """The offers of a client, by key."""
+
+    def __init__(self, exchange: Exchange, seal: Seal) -> None:
+        self.active: dict[bytes, Offer] = {}
+        self.stats = exchange.stats
+        self._seal = seal
+        self._exchange = exchange
+        exchange.handlers[wire.OP_PUT_ACK] = self._on_ack
+        exchange.on_members = self._on_members
+        if exchange.core is not None:
+            tag_state = exchange.core.tag_state(seal.tag_key)
+            exchange.encoders[wire.OP_PUT] = partial(self._encode, exchange.core, tag_state)
+            exchange.takers[wire.OP_PUT_ACK] = partial(self._take_acks, exchange.core)
+
+    def open(self, block: BlockRef, content: memoryview, durable: bool, replicas: int, least: int) -> Offer:
+        """Offer a block that is not being offered; a TransferError if that is no use."""
+        if len(self.active) >= self._exchange.options.max_transfers:
+            self.stats.overloaded += 1
+            raise OverloadedError(block.key, f"{len(self.active)} blocks are being put already")
+        members = self._exchange.members
+        if replicas > members.replicas:
+            self.stats.refused += 1
+            why = f"{replicas} homes were asked for; the list of storage nodes has {members.replicas} a block"
+            raise PutRefusedError(block.key, why)
+        homes = members.homes(block.key, replicas)
+        if len(homes) < replicas and (len(members.nodes) < replicas or not members.epoch):
+            self.stats.refused += 1
+            raise PutRefusedError(block.key, f"{replicas} homes were asked for and {len(homes)} are up")
+        tags = [b""] * wire.fragment_count(len(content))
+        offer = Offer(
+            self,
+            block,
+            content,
+            self._exchange.options.new_content(),
+            durable,
+            replicas,
+            least,
+            self._exchange.new_future(),
+            self._exchange.loop.time() + self._exchange.options.longest_s(len(tags)),
+            tags=tags,
+        )
+        for at, home in enumerate(homes):
+            self._add_leg(offer, home, alone=bool(at) and not self._exchange.options.multicast)
+        self.active[block.key] = offer
+        for leg in tuple(offer.legs):
+            if self._exchange.health.is_suspected(leg.member.address):
+                self.silent(leg)
+        if len(homes) < replicas:
+            self._too_few(offer)
+        self._ask(offer)
+        return offer
+
+    def encode(self, leg: Leg, request: Request[Leg], sequence: int, now_s: float) -> bytes:
+        """A PUT; where it goes to several homes, it is in flight to all of them from now on."""
+        offer, fragment = leg.offer, request.fragment
+        head, others = self._head(leg, again=bool(request.tries))
+        self._launch(others, [request], now_s)
+        at = fragment * wire.VALUE_BYTES
+        value = offer.content[at : at + wire.VALUE_BYTES]
+        tag = offer.tags[fragment]
+        if not tag:
+            tag = offer.tags[fragment] = self._seal.tag(
+                head.key, fragment, offer.fragments, offer.write, value
+            )
+        return wire.encode(head._replace(fragment=fragment, sequence=sequence, tag=tag, value=value))
+
+    def _encode(
+        self,
+        core: Core,
+        tag_state: bytes,
+        requests: list[Request[Leg]],
+        at: int,
+        sequence: int,
+        now_s: float,
+    ) -> list[bytes]:
+        """As `encode` for those requests from a place on that are of one leg and sent for the first time, or
+        again."""
+        first = requests[at]
+        offer = first.owner.offer
+        head, others = self._head(first.owner, again=bool(first.tries))
+        puts = core.encode_puts(
+            requests, at, wire.encode(head), sequence, offer.content, offer.tags, tag_state
+        )
+        self._launch(others, requests[at : at + len(puts)], now_s)
+        return puts
+
+    def _head(self, leg: Leg, again: bool) -> tuple[wire.Message, list[Leg]]:
+        """A PUT without what differs between fragments, and the other homes that it goes to."""
+        offer = leg.offer
+        flags = wire.FLAG_DURABLE if offer.durable else 0
+        numbers = [0, 0, 0]
+        others: list[Leg] = []
+        if again or leg.alone:
+            flags |= wire.FLAG_RETRY
+        else:
+            others = [other for other in offer.legs if other is not leg and not other.alone]
+            if others:
+                numbers[: len(others) + 1] = [one.member.number for one in (leg, *others)]
+        block = offer.block
+        return wire.Message(
+            wire.OP_PUT, block.key, 0, offer.fragments, flags, 0, 0, block.depth, block.chain_blocks,
+            block.parent, 0, 0, self._seal.tenant, offer.write, (numbers[0], numbers[1], numbers[2]),
+            self._exchange.members.epoch & 0xFF,
+        ), others  # fmt: skip
+
+    def gave_up(self, offer: Offer, why: str) -> None:
+        """A home did not answer."""
+        if offer.future.done():
+            return  # for another of its fragments, or of its homes
+        self.stats.timeouts += 1
+        self.finish(offer, TransferTimeoutError(offer.block.key, why))
+
+    def silent(self, leg: Leg) -> None:
+        """A home does not answer: the next list of members may name another in its place. Without a
+        controller there is no such list, and the other homes have to do, if they are enough."""
+        offer = leg.offer
+        why = f"{leg.member.address} does not answer"
+        if not self._exchange.members.epoch:
+            if offer.replicas > offer.least:
+                self._leave_out(leg)
+            else:
+                self.gave_up(offer, why)
+            return
+
+        loop, options, health = self._exchange.loop, self._exchange.options, self._exchange.health
+        gives_up_s = loop.time() + options.blackout_s
+
+        def not_replaced() -> None:
+            if leg not in offer.legs or leg.held or not health.is_suspected(leg.member.address):
+                return
+            if health.in_blackout(offer.block.key) and loop.time() < gives_up_s:
+                self._exchange.seek([leg.member.address])
+                loop.call_later(BLACKOUT_LOOK_S, not_replaced)
+            else:
+                self.gave_up(offer, why)
+
+        loop.call_later(options.relist_s, not_replaced)
+
+    def finish(self, offer: Offer, error: TransferError | None = None) -> None:
+        """With an error, or (None) because it is done or nobody wants it any more."""
+        if self.active.get(offer.block.key) is offer:
+            del self.active[offer.block.key]
+        for leg in offer.legs:
+            self._exchange.drop(leg.requests)
+            self._exchange.askers.pop(leg, None)
+        if error is not None:
+            fail(offer.future, error)
+        elif not offer.future.done():
+            offer.future.cancel()
+
+    def on_refused(self, message: wire.Message, address: str, now_s: float) -> bool:
+        """A home can't keep the block: for good, or (offered again after a while) not now. Whether it was
+        ours."""
+        offer = self.active.get(message.key)
+        if offer is None or message.tenant != self._seal.tenant or message.content != offer.write:
+            return False
+        not_yet = message.generation == wire.REFUSED_BUSY or (
+            message.generation == wire.REFUSED_NOT_HOME and self._exchange.members.epoch
+        )  # one of the two does not know the newest list of members yet
+        if not not_yet and any(leg.member.address == address for leg in offer.legs):
+            self.stats.refused += 1
+            why = WHY.get(message.generation, f"reason {message.generation}")
+            error = PutRefusedError(message.key, f"{address} refuses it: {why}", message.generation)
+            self.finish(offer, error)
+        return True
+
+    def _new_requests(self, leg: Leg) -> list[Request[Leg]]:
+        if self._exchange.core is not None:
+            return self._exchange.core.new_requests(Request, leg, 0, leg.offer.fragments)
+        return [Request(leg, index) for index in range(leg.offer.fragments)]
+
+    def _add_leg(self, offer: Offer, home: Member, alone: bool) -> None:
+        leg = Leg(offer, home, alone=alone)
+        leg.requests = self._new_requests(leg)
+        leg.missing = offer.fragments
+        offer.legs.append(leg)
+        self._exchange.askers[leg] = None
+
+    def _ask(self, offer: Offer) -> None:
+        """The first home's packets carry those of the others."""
+        for at, leg in enumerate(offer.legs):
+            if not at or leg.alone:
+                lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
+                self._exchange.ask(lane, [one for one in leg.requests if one.lane is None])
+
+    def _launch(self, legs: Sequence[Leg], sent: Sequence[Request[Leg]], now_s: float) -> None:
+        """The PUTs of these requests go to these homes, too."""
+        for leg in legs:
+            if not leg.held:
+                own = [leg.requests[request.fragment] for request in sent]
+                self._exchange.lane(leg.member.address, wire.OP_PUT).launched_run(own, now_s)
+
+    def _leave_out(self, leg: Leg) -> None:
+        """This home need not have it."""
+        offer = leg.offer
+        offer.replicas -= 1
+        offer.legs.remove(leg)
+        self._exchange.drop(leg.requests)
+        self._exchange.askers.pop(leg, None)
+        if offer.held:
+            self.stats.blocks_put += 1
+            self.finish_held(offer)
+            return
+        for other in offer.legs:
+            if not other.held and not other.alone:
+                self._alone(other)
+
+    def _too_few(self, offer: Offer) -> None:
+        """The next list of members may have enough: who lost a few heartbeats is back soon."""
+
+        def still() -> None:
+            if self.active.get(offer.block.key) is offer and len(offer.legs) < offer.replicas:
+                self.stats.refused += 1
+                why = f"{offer.replicas} homes were asked for and {len(offer.legs)} are up"
+                self.finish(offer, PutRefusedError(offer.block.key, why))
+
+        self._exchange.loop.call_later(self._exchange.options.relist_s, still)
+
+    def _alone(self, leg: Leg) -> None:
+        """From now on this home gets packets of its own, for all that was not sent to it yet."""
+        leg.alone = True
+        lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
+        self._exchange.ask(lane, [one for one in leg.requests if one.lane is None and not one.done])
+
+    def _on_ack(self, message: wire.Message, address: str, now_s: float) -> None:
+        offer = self.active.get(message.key)
+        leg = None
+        if offer is not None and message.tenant == self._seal.tenant:
+            leg = next((one for one in offer.legs if one.member.address == address), None)
+        # It may be late, of an earlier PUT of this block that asked for less.
+        asked = wire.FLAG_HELD | (wire.FLAG_DURABLE if offer is not None and offer.durable else 0)
+        held = message.flags & asked == asked
+        if (
+            offer is None
+            or leg is None
+            or leg.held
+            or message.fragment >= offer.fragments
+            or (message.content != offer.write and not held)
+        ):
+            self.stats.late += 1
+            return
+        self._settle(offer, leg, leg.requests[message.fragment], message, now_s)
+        if held:
+            leg.created = bool(message.flags & wire.FLAG_CREATED) and message.content == offer.write
+            self._on_held(offer, leg)
+        elif not leg.missing:
+            self._offer_again(offer, leg)
+
+    def _take_acks(
+        self, core: Core, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
+    ) -> Taken | None:
+        """As `_on_ack` for each of a run that says of one block's fragments that they were received."""
+        offer = self.active.get(wire.key_of(datagrams[at]))
+        leg = next((one for one in offer.legs if one.member.address == address), None) if offer else None
+        if offer is None or leg is None or leg.held:
+            return None
+        is_first = leg is offer.legs[0] or leg.alone
+        target_ms = 0xFFFF if is_first else self._exchange.options.lane.target_backlog_ms
+        taken = core.take_acks(
+            datagrams, at, leg.requests, leg.missing, self._seal.tenant, offer.write, now_s, target_ms
+        )
+        if taken is None:
+            return None
+        count, epoch, over = taken
+        leg.missing -= count
+        for fragment, backlog_ms in over:
+            first = offer.legs[0].requests[fragment].lane
+            if first is not None:
+                first.feel(backlog_ms)
+        if not leg.missing:
+            self._offer_again(offer, leg)
+        return Taken(count, heard=True, epoch=epoch)
+
+    def _settle(
+        self, offer: Offer, leg: Leg, request: Request[Leg], message: wire.Message, now_s: float
+    ) -> None:
+        if request.done:
+            self.stats.late += 1
+            return
+        leg.missing -= 1
+        if request.lane is None:  # acknowledged before the first home's packet left: a copy of an earlier try
+            request.done = True
+            return
+        request.lane.settle(request, now_s, message.backlog_ms)
+        if leg is not offer.legs[0] and not leg.alone:
+            first = offer.legs[0].requests[request.fragment].lane
+            if first is not None:
+                first.feel(message.backlog_ms)
+
+    def _on_held(self, offer: Offer, leg: Leg) -> None:
+        leg.held = True
+        self._exchange.drop(leg.requests)
+        self._exchange.askers.pop(leg, None)
+        if leg is offer.legs[0]:  # the others can't be carried along any more
+            for other in offer.legs[1:]:
+                if not other.held and not other.alone:
+                    self._alone(other)
+        if offer.held:
+            self.stats.blocks_put += 1
+            self.finish_held(offer)
+
+    def _offer_again(self, offer: Offer, leg: Leg) -> None:
+        """It has acknowledged everything and does not hold the block: it lost some of it."""
+        leg.rounds += 1
+        if leg.rounds >= ROUNDS:
+            self.stats.refused += 1
+            why = f"{leg.member.address} acknowledged all of it {ROUNDS} times and does not hold it"
+            self.finish(offer, PutRefusedError(offer.block.key, why))
+            return
+        self.stats.put_again += 1
+        leg.requests = self._new_requests(leg)
+        leg.missing = offer.fragments
+        self._alone(leg)
+
+    def _on_members(self) -> None:
+        """Homes that are down by now are replaced by those that are in their place."""
+        for offer in list(self.active.values()):
+            homes = self._exchange.members.homes(offer.block.key, offer.replicas)
+            if len(homes) < offer.replicas:
+                self._too_few(offer)
+            kept = {home.number for home in homes}
+            for leg in [leg for leg in offer.legs if leg.member.number not in kept]:
+                offer.legs.remove(leg)
+                self._exchange.drop(leg.requests)
+                self._exchange.askers.pop(leg, None)
+            known = {leg.member.number for leg in offer.legs}
+            for home in homes:
+                if home.number not in known:
+                    self._add_leg(offer, home, alone=True)
+            for leg in offer.legs:
+                if not leg.held:
+                    self._alone(leg)
+            if offer.held:
+                self.stats.blocks_put += 1
+                self.finish_held(offer)
+
+    def finish_held(self, offer: Offer) -> None:
+        """Every home holds it."""
+        for leg in offer.legs:  # else it and they wait for the garbage collector
+            leg.requests = []
+        self.active.pop(offer.block.key, None)
+        if not offer.future.done():
+            offer.future.set_result(None)

@@ -1,0 +1,204 @@
+"""Questions: whether a block is there, without moving it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostlib.client.exchange import Exchange, fail
+from hostlib.client.lane import Request
+from hostlib.protocol import wire
+from hostlib.protocol.errors import TransferError, TransferTimeoutError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+
+    from hostlib.protocol.transfer import BlockRef
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a block is, and what waits there."""
+
+    home: str | None
+    """The home that holds it; None: a pool on the way does."""
+    wait_s: float
+    """Until all that was promised there has left."""
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """About one block."""
+
+    presence: Presence
+    block: BlockRef
+    homes: list[str]
+    silent_home: bool
+    future: asyncio.Future[Found | None]
+    """None: nobody has it."""
+    until_s: float
+    """When it has taken as long as it may."""
+    askers: int = 0
+    """Who waits for the answer."""
+    request: Request[Question] | None = None
+
+    def presence_known(self) -> bool | None:
+        """Whether the block is there; None while that is not known, and if a home that may hold it is
+        silent."""
+        if not self.future.done() or self.future.cancelled() or self.future.exception() is not None:
+            return None
+        return self.future.result() is not None
+
+    def address(self) -> str:
+        """The home that is asked now."""
+        return self.homes[0]
+
+    def datagrams(self, requests: Sequence[Request[Question]], sequence: int, now_s: float) -> list[bytes]:
+        """The STAT."""
+        block = self.block
+        message = wire.Message(
+            wire.OP_STAT, block.key, 0, 0, self.presence.flags, 0, 0, block.depth, block.chain_blocks,
+            block.parent, tenant=self.presence.tenant,
+        )  # fmt: skip
+        numbers = range(sequence, sequence + len(requests))
+        return [wire.encode(message._replace(sequence=number & 0xFFFFFFFF)) for number in numbers]
+
+    def retried(self, request: Request[Question]) -> None:
+        """Asked again."""
+
+    def gave_up(self, request: Request[Question]) -> None:
+        """No answer before the deadline: the next home's turn."""
+        self.silent(self.homes[0])
+
+    def overdue(self) -> None:
+        """It has taken as long as it may."""
+        self.presence.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
+
+    def silent(self, home: str) -> None:
+        """Ask the next home if it is the one asked."""
+        if home == self.homes[0]:
+            self.silent_home = True
+            self.presence.next_home(self)
+        elif home in self.homes:
+            self.homes.remove(home)
+            self.silent_home = True
+
+    def fallen(self, home: str) -> None:
+        """A list says that the home is down: if it is the one asked, go on as who asks by that list, unless
+        there is no other."""
+        if home != self.homes[0]:
+            return
+        homes, silent = self.presence.homes_of(self.block)
+        if any(other != home for other in homes):
+            self.silent_home = self.silent_home or silent
+            self.homes = [home, *sorted(homes, key=home.__eq__)]
+            self.presence.next_home(self)
+
+
+class Presence:
+    """Questions without an answer yet, by key."""
+
+    def __init__(self, exchange: Exchange, tenant: int) -> None:
+        self.active: dict[bytes, Question] = {}
+        self.tenant = tenant
+        self.flags = wire.FLAG_BYPASS if exchange.options.asks_past_pool else 0
+        """Of each STAT."""
+        self._exchange = exchange
+        exchange.handlers[wire.OP_FOUND] = self._on_found
+
+    def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
+        """Whom to ask about a block by now, and whether one that may hold it is left out."""
+        return self._exchange.health.homes_of(block)
+
+    def ask(self, block: BlockRef) -> Question:
+        """The question about a block, new or already asked; its future raises a TransferError if nobody
+        answers. Who asks leaves it in the end."""
+        question = self.active.get(block.key) or self._open(block)
+        question.askers += 1
+        return question
+
+    def leave(self, question: Question) -> None:
+        """One of those who asked does not want to know any more: it is not asked on for nobody."""
+        question.askers -= 1
+        if not question.askers and not question.future.done():
+            self.finish(question)
+
+    def _open(self, block: BlockRef) -> Question:
+        homes, silent = self._exchange.health.homes_of(block)
+        until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
+        question = Question(self, block, homes, silent, self._exchange.new_future(), until_s)
+        self.active[block.key] = question
+        self._exchange.askers[question] = None
+        if homes:
+            self._send(question)
+        else:
+            self._nowhere(question)
+        return question
+
+    def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked lacks the block; of one write (content) it may have another."""
+        question = self._asked_there(message, address)
+        if question is not None and not message.content:
+            self._settle(question, message, now_s)
+            self.next_home(question)
+
+    def finish(self, question: Question, error: TransferError | None = None) -> None:
+        """With an error, or (None) because nobody wants to know any more."""
+        self.active.pop(question.block.key, None)
+        self._exchange.askers.pop(question, None)
+        if question.request is not None:
+            self._exchange.drop([question.request])
+        if error is not None:
+            fail(question.future, error)
+        elif not question.future.done():
+            question.future.cancel()
+
+    def next_home(self, question: Question) -> None:
+        """The home asked does not have it, or does not answer."""
+        question.homes.pop(0)
+        if question.request is not None:
+            self._exchange.drop([question.request])
+        if question.homes:
+            self._send(question)
+        else:
+            self._nowhere(question)
+
+    def _send(self, question: Question) -> None:
+        question.request = Request(question, 0)
+        self._exchange.ask(self._exchange.lane(question.homes[0], wire.OP_STAT), [question.request])
+
+    def _nowhere(self, question: Question) -> None:
+        if question.silent_home:
+            error = TransferTimeoutError(question.block.key, "a home that may hold it does not answer")
+            self.finish(question, error)
+        else:
+            self._answer(question, None)
+
+    def _on_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        question = self._asked_there(message, address)
+        if question is None:
+            self._exchange.stats.late += 1
+            return
+        self._settle(question, message, now_s)
+        if message.flags & wire.FLAG_FROM_POOL:
+            self._answer(question, Found(None, 0.0))
+        else:
+            promised_ms = message.recompute_ms  # the field's meaning in a FOUND
+            self._answer(question, Found(address, max(message.backlog_ms, promised_ms) / 1000))
+
+    def _asked_there(self, message: wire.Message, address: str) -> Question | None:
+        question = self.active.get(message.key)
+        if question is None or message.tenant != self.tenant or question.homes[0] != address:
+            return None
+        return question
+
+    def _settle(self, question: Question, message: wire.Message, now_s: float) -> None:
+        if question.request is not None and not question.request.done:
+            self._exchange.settle(question.request, message, now_s)
+
+    def _answer(self, question: Question, found: Found | None) -> None:
+        self.active.pop(question.block.key, None)
+        self._exchange.askers.pop(question, None)
+        if not question.future.done():
+            question.future.set_result(found)

@@ -1,0 +1,1 @@
+"""The emulated inference node: a worker that plays its share of a trace."""

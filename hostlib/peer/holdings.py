@@ -1,0 +1,108 @@
+"""Who holds what among nodes that lend one another their memory, and how long what they have promised takes.
+
+Pure; `hostlib.peer.index` serves it. What a node is asked for takes its time on that node's link, one block
+after the other, whatever of it a switch then merges or serves, as with a storage node's promises
+(`hostlib.storage.promises`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from hostlib.protocol.errors import LineError
+
+MAX_HELD_BLOCKS: Final = 1_000_000
+"""Of one node, that are known; of more, the others are not."""
+
+
+class Located(NamedTuple):
+    """Where the longest prefix of what was asked for is, and how long each of these nodes is taken."""
+
+    nodes: list[str]
+    """By block, whom to ask for it."""
+    waits_s: dict[str, float]
+    """By node, for what others were promised."""
+
+
+@dataclass(slots=True)
+class HoldingsStats:
+    """Blocks, unless the name says otherwise."""
+
+    questions: int = 0
+    asked: int = 0
+    located: int = 0
+    promised: int = 0
+
+
+class Holdings:
+    """Of nodes by address; times are those of `now_s`, and `block_s` is that of a block on a node's link."""
+
+    def __init__(self, nodes: Iterable[str], block_s: float, now_s: Callable[[], float]) -> None:
+        self.stats = HoldingsStats()
+        self._block_s, self._now_s = block_s, now_s
+        self._free_s = dict.fromkeys(nodes, 0.0)
+        """When all that a node has promised will have left."""
+        self._held: dict[str, set[bytes]] = {node: set() for node in self._free_s}
+        self._holders: dict[bytes, dict[str, None]] = {}
+
+    def held(self, node: str, keys: Iterable[bytes]) -> None:
+        """A node has come to hold these."""
+        own = self._held[node]
+        for key in keys:
+            if len(own) >= MAX_HELD_BLOCKS:
+                return
+            own.add(key)
+            self._holders.setdefault(key, {})[node] = None
+
+    def gone(self, node: str, keys: Iterable[bytes]) -> None:
+        """A node no longer holds these."""
+        own = self._held[node]
+        for key in keys:
+            if key in own:
+                own.remove(key)
+                holders = self._holders[key]
+                del holders[node]
+                if not holders:
+                    del self._holders[key]
+
+    def forget(self, node: str) -> None:
+        """A node has gone away, with what it held."""
+        self.gone(node, list(self._held[node]))
+
+    def locate(self, asker: str, keys: Sequence[bytes]) -> Located:
+        """Where the longest prefix of a chain's blocks is; of several nodes that waits least."""
+        nodes: list[str] = []
+        waits_s: dict[str, float] = {}
+        ahead_s: dict[str, float] = {}
+        for key in keys:
+            holders = [node for node in self._holders.get(key, ()) if node != asker]
+            if not holders:
+                break
+            for node in holders:
+                if node not in waits_s:
+                    ahead_s[node] = waits_s[node] = self._wait_s(node)
+            node = min(holders, key=lambda node: (ahead_s[node], node))
+            ahead_s[node] += self._block_s
+            nodes.append(node)
+        self.stats.questions += 1
+        self.stats.asked += len(keys)
+        self.stats.located += len(nodes)
+        return Located(nodes, {node: waits_s[node] for node in dict.fromkeys(nodes)})
+
+    def promise(self, blocks: Mapping[str, int]) -> None:
+        """So many blocks will be asked of these nodes; raises LineError for what can't be."""
+        now_s = self._now_s()
+        for node, count in blocks.items():
+            if node not in self._free_s or type(count) is not int or count < 0:
+                raise LineError(f"promised: {count!r} blocks of {node!r}")
+            self.stats.promised += count
+            self._free_s[node] = max(now_s, self._free_s[node]) + count * self._block_s
+
+    def blocks(self) -> int:
+        """That are held anywhere."""
+        return len(self._holders)
+
+    def _wait_s(self, node: str) -> float:
+        return max(0.0, self._free_s[node] - self._now_s())

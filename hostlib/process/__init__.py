@@ -1,0 +1,1 @@
+"""How a host process is configured, controlled and watched."""

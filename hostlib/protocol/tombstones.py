@@ -1,0 +1,222 @@
+"""What was deleted, and must not come back.
+
+A tombstone names one write of one block and has the proof that its writer's secret makes
+(`hostlib.protocol.seal.Seal.proof`). It deletes a block only if the tag of that block's first fragment is the
+hash of the proof. So storage nodes take tombstones from anybody, and hand them on, without a secret of their
+own: one that somebody made up matches nothing. It says nothing of later writes, which have other content ids.
+
+Tombstones are bounded: they expire, and a tenant has so many of them. `complete_since_s` says from when on
+all of a tenant's deletions are known. A node that was away since before that can't learn what it missed, and
+gives up its blocks of that tenant.
+
+The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
+
+    the place to go on from (tenant u16, key), then for each tombstone: tenant u16, key, content id u64,
+    proof, age in seconds u32
+
+An entry with the content id 0 is no tombstone: its age is that of the time from which on those of its tenant
+are complete.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.catalog import LAST
+from hostlib.protocol.errors import MalformedError
+from hostlib.protocol.seal import closed
+
+TOMBSTONE_S: Final = 86_400.0
+"""How long a deletion is remembered."""
+MAX_OF_TENANT: Final = 16_384
+MAX_OF_BLOCK: Final = 8
+"""Tombstones of one key; no more than a page of KEYS has room for."""
+MAX_TENANTS: Final = 64
+"""With tombstones."""
+_NAME: Final = struct.Struct(">18sH16sQ16s")
+_MARK: Final = b"weir note deleted "
+_RECORD: Final = struct.Struct(">dI")
+_PLACE: Final = struct.Struct(">H16s")
+_ENTRY: Final = struct.Struct(">H16sQ16sI")
+PAGE_ENTRIES: Final = (wire.VALUE_BYTES - _PLACE.size) // _ENTRY.size
+_NO_KEY: Final = bytes(wire.KEY_BYTES)
+_NO_PROOF: Final = bytes(wire.TAG_BYTES)
+
+
+class Tombstone(NamedTuple):
+    """One deleted write."""
+
+    place: Place
+    write: int
+    proof: bytes
+
+    def name(self) -> bytes:
+        """Of its record on disk (`hostlib.storage.ssd.NOTE`)."""
+        return _NAME.pack(_MARK, *self.place, self.write, self.proof)
+
+    def deletes(self, write: int, first_tag: bytes) -> bool:
+        """Whether it is of this write, and its writer's."""
+        return write == self.write and closed(self.proof) == first_tag
+
+
+class Tombstones:
+    """Those that one node knows. `wall_s` is the time, which goes on while the node is off."""
+
+    def __init__(self, wall_s: Callable[[], float] = time.time) -> None:
+        self.wall_s = wall_s
+        self._deleted_s: dict[Place, dict[Tombstone, float]] = {}
+        self._of_tenant: dict[int, dict[Tombstone, None]] = {}
+        """Oldest first."""
+        self._complete_since_s: dict[int, float] = {}
+        self.on_forgotten: Callable[[Tombstone], None] = lambda stone: None
+        """Told of each that is not kept any longer."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self._of_tenant.values()))
+
+    def __contains__(self, stone: object) -> bool:
+        return isinstance(stone, Tombstone) and stone in self._deleted_s.get(stone.place, ())
+
+    def of(self, place: Place) -> Sequence[Tombstone]:
+        """All of one block."""
+        return tuple(self._deleted_s.get(place, ()))
+
+    def forbids(self, place: Place, write: int, first_tag: bytes) -> bool:
+        """Whether this write of a block was deleted."""
+        return any(stone.deletes(write, first_tag) for stone in self._deleted_s.get(place, ()))
+
+    def add(self, stone: Tombstone, deleted_s: float) -> bool:
+        """Remember one; False if it is known, or was deleted so long ago that it would be forgotten."""
+        self.expire()
+        if stone in self or deleted_s <= self.wall_s() - TOMBSTONE_S:
+            return False
+        self._deleted_s.setdefault(stone.place, {})[stone] = deleted_s
+        self._of_tenant.setdefault(stone.place.tenant, {})[stone] = None
+        self._bound(stone)
+        return True
+
+    def complete_since_s(self, tenant: int) -> float:
+        """Since when all deletions of a tenant are here."""
+        return max(self.wall_s() - TOMBSTONE_S, self._complete_since_s.get(tenant, 0.0))
+
+    def incomplete(self, tenant: int, since_s: float) -> None:
+        """Some of a tenant's from before this time are not here."""
+        self._complete_since_s[tenant] = max(since_s, self._complete_since_s.get(tenant, 0.0))
+
+    def expire(self) -> None:
+        """Forget what is too old."""
+        until_s = self.wall_s() - TOMBSTONE_S
+        for tenant in list(self._of_tenant):
+            while stones := self._of_tenant.get(tenant):
+                stone = next(iter(stones))
+                if self._deleted_s[stone.place][stone] > until_s:
+                    break
+                self._forget(stone)
+
+    def records(self) -> Iterator[tuple[Place, bytes]]:
+        """All there are, as entries of pages, in order; and of each tenant since when they are complete."""
+        now_s = self.wall_s()
+        made = [
+            (Place(tenant, _NO_KEY), _entry(Place(tenant, _NO_KEY), 0, _NO_PROOF, now_s - since_s))
+            for tenant, since_s in self._complete_since_s.items()
+        ]
+        made += [
+            (place, _entry(place, stone.write, stone.proof, now_s - deleted_s))
+            for place, stones in self._deleted_s.items()
+            for stone, deleted_s in stones.items()
+        ]
+        return iter(sorted(made))
+
+    def _bound(self, newest: Tombstone) -> None:
+        """Forget the oldest where there are too many, and say that they are not complete any more."""
+        too_many = list(self._deleted_s[newest.place])[:-MAX_OF_BLOCK]
+        of_tenant = self._of_tenant[newest.place.tenant]
+        if len(of_tenant) > MAX_OF_TENANT:
+            too_many.append(next(iter(of_tenant)))
+        if len(self._of_tenant) > MAX_TENANTS:
+            too_many += next(iter(self._of_tenant.values()))
+        for stone in dict.fromkeys(too_many):
+            if stone in self:
+                self.incomplete(stone.place.tenant, self._deleted_s[stone.place][stone])
+                self._forget(stone)
+
+    def _forget(self, stone: Tombstone) -> None:
+        stones = self._deleted_s[stone.place]
+        del stones[stone]
+        if not stones:
+            del self._deleted_s[stone.place]
+        of_tenant = self._of_tenant[stone.place.tenant]
+        del of_tenant[stone]
+        if not of_tenant:
+            del self._of_tenant[stone.place.tenant]
+        self.on_forgotten(stone)
+
+
+class AgedStone(NamedTuple):
+    """A tombstone as another node knows it; a write of 0: since when that node knows all of its tenant."""
+
+    stone: Tombstone
+    age_s: int
+
+
+def make_stones_page(entries: Sequence[tuple[Place, bytes]], start: Place) -> bytes:
+    """The value of a KEYS message: of the sorted `entries`, as many as fit from `start` on."""
+    at = bisect_left(entries, start, key=lambda entry: entry[0])
+    end = min(len(entries), at + PAGE_ENTRIES)
+    while end < len(entries) and end > at + 1 and entries[end][0] == entries[end - 1][0]:
+        end -= 1  # a block's stay together, as the next page begins with a block
+    following = entries[end][0] if end < len(entries) else LAST
+    return _PLACE.pack(*following) + b"".join(entry for _, entry in entries[at:end])
+
+
+def read_stones_page(value: wire.Buffer) -> tuple[Place, list[AgedStone]]:
+    """Where to go on, and the tombstones of a page; MalformedError for anything else."""
+    try:
+        following = Place(*_PLACE.unpack_from(value))
+        stones = [
+            AgedStone(Tombstone(Place(tenant, key), write, proof), age_s)
+            for tenant, key, write, proof, age_s in _ENTRY.iter_unpack(memoryview(value)[_PLACE.size :])
+        ]
+    except struct.error:
+        raise MalformedError("tombstones") from None
+    return following, stones
+
+
+def encode_note(stone: Tombstone, deleted_s: float) -> bytes:
+    """The record of a tombstone on disk."""
+    head = struct.pack(">d", deleted_s)
+    return _RECORD.pack(deleted_s, crc32(head, crc32(stone.name())))
+
+
+def decode_note(name: bytes, record: wire.Buffer) -> tuple[Tombstone, float] | None:
+    """The tombstone of a record, and when it was made; None for what is none, or damaged."""
+    try:
+        mark, tenant, key, write, proof = _NAME.unpack(name)
+        deleted_s, checksum = _RECORD.unpack(record)
+    except struct.error:
+        return None
+    stone = Tombstone(Place(tenant, key), write, proof)
+    if mark != _MARK or encode_note(stone, deleted_s)[-4:] != struct.pack(">I", checksum):
+        return None
+    return stone, float(deleted_s)
+
+
+def _entry(place: Place, write: int, proof: bytes, age_s: float) -> bytes:
+    return _ENTRY.pack(*place, write, proof, max(0, min(0xFFFFFFFF, round(age_s))))
+
+
+def delete_message(stone: Tombstone, fragments: int, sequence: int, epoch: int = 0) -> bytes:
+    """A DELETE: whoever holds this write, whose block has so many fragments, is to forget it."""
+    return wire.encode(
+        wire.Message(
+            wire.OP_DELETE, stone.place.key, 0, fragments, sequence=sequence, tenant=stone.place.tenant,
+            content=stone.write, epoch=epoch, tag=stone.proof,
+        )
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The storage node: blocks in DRAM and on SSD, replicas, membership."""

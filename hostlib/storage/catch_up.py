@@ -1,0 +1,358 @@
+"""How a storage node gets what it missed: it lists its peers' blocks whose home it is, and copies those it
+lacks.
+
+Each block is copied whole, from one peer, with its content id and its tags: fragment by fragment, past the
+pool. What a copy must be is what its writer sealed; a storage node has no secret to check that, readers do.
+Homes of a block are believed before others, which are asked only for what no home lists. Where a home has had
+a block for longer than this node, which got it by a PUT before it knew that, the home's copy takes its place.
+It goes on in the background, a few fragments at a time, and what a peer does not answer is asked for again a
+few times and then left. A peer has so much of a node's time, and more only for what it gives: one that lies
+must not keep a node away from its work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block, Place
+from hostlib.protocol.catalog import FIRST, LAST, Entry, read_page
+from hostlib.protocol.errors import MalformedError
+from hostlib.protocol.members import Members, State
+from hostlib.protocol.tombstones import AgedStone, Tombstone, delete_message, read_stones_page
+from hostlib.transport.assembly import is_whole_fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlib.protocol.members import Member
+    from hostlib.transport.transport import Transport
+
+MAX_STONE_PAGES = 20_000
+"""Of tombstones, from one peer."""
+TRIES = 8
+AGAIN_S = 0.1
+MAX_AGAIN_S = 0.5
+"""After the first try; each further one waits twice as long, up to this: peers that start together find each
+other soon."""
+WINDOW_FRAGMENTS = 16
+BLOCKS_AT_ONCE = 4
+PATIENCE_S = 60.0
+FRAGMENT_S = 0.01
+MAX_EARNED_S = 600.0
+MAX_STRANGERS_ENTRIES = 65_536
+"""What peers list that are no homes of it waits for the homes' lists; the rest is left to the next pass."""
+ROOM_LOOK_S = 0.01
+"""How often a disk that is behind is looked at."""
+
+
+@dataclass(slots=True)
+class CatchUpStats:
+    """Blocks unless the name says otherwise."""
+
+    passes: int = 0
+    """Lists read to their end."""
+    listed: int = 0
+    copied: int = 0
+    replaced: int = 0
+    """Of these, in place of what a PUT had left here."""
+    failed: int = 0
+    """Not to be had from the peer that listed them; the pass counts as incomplete."""
+    silent_peers: int = 0
+    """Lists given up because the peer did not answer."""
+    tombstones: int = 0
+    """Read of peers."""
+    told: int = 0
+    """Peers that listed what was deleted here, and were told so."""
+    impatient: int = 0
+    """Lists given up because the peer took too long for what it gave."""
+
+
+class Patience:
+    """The time that one peer may take: PATIENCE_S, and FRAGMENT_S for each fragment that it gave, at most
+    MAX_EARNED_S."""
+
+    def __init__(self) -> None:
+        self._left_s, self._to_earn_s = PATIENCE_S, MAX_EARNED_S
+        self._began_s = 0.0
+
+    def begin(self, now_s: float) -> None:
+        """It is asked from now on."""
+        self._began_s = now_s
+
+    def end(self, now_s: float) -> None:
+        """It is not asked for a while."""
+        self._left_s -= now_s - self._began_s
+        self._began_s = now_s
+
+    def earned(self, fragments: int) -> None:
+        """It gave so many fragments, or named as many blocks that are here already."""
+        earned_s = min(self._to_earn_s, fragments * FRAGMENT_S)
+        self._to_earn_s -= earned_s
+        self._left_s += earned_s
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether it has taken all of it."""
+        return now_s - self._began_s >= self._left_s
+
+
+class Shelf(Protocol):
+    """Where copies go."""
+
+    def lacks(self, entry: Entry) -> bool:
+        """Whether a block that a home of it lists is missing here, or here only by a later PUT."""
+
+    def keep(self, entry: Entry, block: Block) -> None:
+        """Take a copy of a block that is lacking."""
+
+    def has_room(self) -> bool:
+        """Whether more may come now."""
+
+    def bury(self, aged: AgedStone) -> None:
+        """Take what a peer says was deleted."""
+
+    def deleted(self, place: Place, write: int) -> Sequence[Tombstone]:
+        """Why one write of a block is not to be copied."""
+
+    def knows_deletions(self) -> None:
+        """A peer which was there all the time has said all that was deleted."""
+
+
+class CatchUp:
+    """Copies what `joining` lacks."""
+
+    def __init__(self, transport: Transport, number: int, shelf: Shelf) -> None:
+        self.stats = CatchUpStats()
+        self._transport = transport
+        self.number = number
+        self._shelf = shelf
+        self._window = asyncio.Semaphore(WINDOW_FRAGMENTS)
+        self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
+        """By peer, operation, place and fragment."""
+        self._copying: set[Place] = set()
+        self._sequence = 0
+        self._epoch = 0
+
+    async def run(
+        self, members: Members, own_address: str, patience: defaultdict[str, Patience] | None = None
+    ) -> bool:
+        """Copy what is missing from all peers that are not down; whether all of them answered, and gave what
+        they had listed. Peers that have used up the patience there is with them, by address, count as if they
+        had."""
+        self._epoch = members.epoch
+        patience = patience if patience is not None else defaultdict(Patience)
+        now_s = asyncio.get_running_loop().time
+        strangers: list[tuple[str, list[Entry]]] = []
+        peers = [one for one in members.nodes if one.address != own_address and one.state is not State.DOWN]
+
+        async def blocks() -> bool:
+            complete = True
+            for peer in peers:
+                left = patience[peer.address]
+                left.begin(now_s())
+                others: list[Entry] = []
+                read = await self._from_peer(members, peer, left, others)
+                complete = (read or left.is_over(now_s())) and complete
+                left.end(now_s())
+                strangers.append((peer.address, others))
+            for address, others in strangers:
+                left = patience[address]
+                left.begin(now_s())
+                failed = await self._copy_all(address, others, left)
+                complete = (not failed or left.is_over(now_s())) and complete
+                left.end(now_s())
+            return complete
+
+        # All are asked for what was deleted at once: one that is silent keeps nobody in doubt.
+        return all(await asyncio.gather(blocks(), *(self._stones_from(peer.address) for peer in peers)))
+
+    async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
+        """Copy one block; whether it is here now."""
+        if not self._shelf.lacks(entry) or entry.place in self._copying:
+            return True
+        self._copying.add(entry.place)
+        try:
+            return await self._copy(peer, entry, patience)
+        finally:
+            self._copying.discard(entry.place)
+
+    async def repair(self, place: Place, peers: list[str]) -> bool:
+        """Copy one block from the first of these that has it."""
+        for peer in peers:
+            patience = Patience()
+            patience.begin(asyncio.get_running_loop().time())
+            found = await self._ask(peer, wire.OP_STAT, place, 0, 0, 0, wire.FLAG_BYPASS)
+            if found is None or found.op != wire.OP_FOUND:
+                continue
+            if await self.copy(peer, Entry(place, found.content, found.fragments), patience):
+                return True
+        return False
+
+    def on_reply(self, message: wire.Message, address: str) -> bool:
+        """A VALUE, NOT_FOUND, FOUND or KEYS; whether something here waited for it."""
+        stones = message.flags & wire.FLAG_TOMBSTONES
+        asked = {
+            wire.OP_VALUE: (wire.OP_GET,),
+            wire.OP_FOUND: (wire.OP_STAT,),
+            wire.OP_KEYS: (wire.OP_LIST | stones,),
+            wire.OP_NOT_FOUND: (wire.OP_GET, wire.OP_STAT),
+            wire.OP_REFUSED: (wire.OP_GET,),
+        }.get(message.op, ())
+        for op in asked:
+            place = Place(message.tenant, message.key)
+            future = self._waiting.get((address, op, place, message.fragment))
+            if future is not None and not future.done():
+                value = message.value
+                future.set_result(message._replace(value=bytes(value)))
+                return True
+        return False
+
+    async def _from_peer(
+        self, members: Members, peer: Member, patience: Patience, others: list[Entry]
+    ) -> bool:
+        """Copy what a peer lists that is a home of it; the rest of what is lacking goes to `others`.
+
+        Returns whether its list was read to the end, and everything came.
+        """
+        start, failed = FIRST, 0
+        while start != LAST:
+            if patience.is_over(asyncio.get_running_loop().time()):
+                self.stats.impatient += 1
+                return False
+            page = await self._ask(peer.address, wire.OP_LIST, start, 0, 0, 0)
+            if page is None or page.op != wire.OP_KEYS:
+                self.stats.silent_peers += 1
+                return False
+            try:
+                following, entries = read_page(page.value, page.content)
+            except MalformedError:
+                return False
+            if following <= start and following != LAST:
+                return False  # else a peer could keep this node busy for ever
+            start = following
+            lacking = [entry for entry in entries if self._is_lacking(peer.address, entry)]
+            self.stats.listed += len(entries)
+            patience.earned(len(entries) - len(lacking))
+            of_home = [entry for entry in lacking if members.is_home(peer.number, entry.place.key)]
+            if len(of_home) < len(lacking):
+                others += [entry._replace(fresh=True) for entry in lacking if entry not in of_home]
+            if len(others) > MAX_STRANGERS_ENTRIES:
+                del others[MAX_STRANGERS_ENTRIES:]
+                failed += 1
+            failed += await self._copy_all(peer.address, of_home, patience)
+        self.stats.passes += 1
+        return not failed
+
+    def _is_lacking(self, peer: str, entry: Entry) -> bool:
+        """Whether what a peer listed is to be copied. Who lists what was deleted has missed that."""
+        if not self._shelf.lacks(entry):
+            return False
+        stones = self._shelf.deleted(entry.place, entry.write)
+        if stones:
+            self.stats.told += 1
+            self._transport.send(peer, [delete_message(one, entry.fragments, 0) for one in stones])
+        return not stones
+
+    async def _stones_from(self, peer: str) -> bool:
+        """Read all that a peer knows to be deleted; whether it answered. One that answers what is no list, or
+        a list without end, is not asked again for that."""
+        start, knows_all = FIRST, True
+        for _ in range(MAX_STONE_PAGES):
+            if start == LAST:
+                break
+            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0, wire.FLAG_TOMBSTONES)
+            if page is None or page.op != wire.OP_KEYS or not page.flags & wire.FLAG_TOMBSTONES:
+                self.stats.silent_peers += 1
+                return False
+            try:
+                following, stones = read_stones_page(page.value)
+            except MalformedError:
+                return True
+            if following <= start and following != LAST:
+                return True
+            start = following
+            knows_all = knows_all and bool(page.flags & wire.FLAG_HELD)
+            for aged in stones:
+                self._shelf.bury(aged)
+            self.stats.tombstones += len(stones)
+        if knows_all and start == LAST:
+            self._shelf.knows_deletions()
+        return True
+
+    async def _copy_all(self, peer: str, entries: Sequence[Entry], patience: Patience) -> int:
+        """How many of these did not come, of those that there was patience for."""
+        failed = 0
+        for at in range(0, len(entries), BLOCKS_AT_ONCE):
+            if patience.is_over(asyncio.get_running_loop().time()):
+                break
+            group = entries[at : at + BLOCKS_AT_ONCE]
+            done = await asyncio.gather(*(self.copy(peer, entry, patience) for entry in group))
+            failed += done.count(False)
+            while not self._shelf.has_room():
+                await asyncio.sleep(ROOM_LOOK_S)
+        self.stats.failed += failed
+        return failed
+
+    async def _copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
+        values: list[wire.Message] = []
+        for first in range(0, entry.fragments, WINDOW_FRAGMENTS):
+            some = range(first, min(first + WINDOW_FRAGMENTS, entry.fragments))
+            parts = await asyncio.gather(*(self._fragment(peer, entry, fragment) for fragment in some))
+            given = [part for part in parts if part is not None]
+            patience.earned(len(given))
+            values += given
+            if len(given) < len(some) or patience.is_over(asyncio.get_running_loop().time()):
+                break
+        if not values or len(values) < entry.fragments or not self._shelf.lacks(entry):
+            return not self._shelf.lacks(entry)
+        block = Block(
+            entry.write,
+            b"".join(bytes(part.value) for part in values),
+            b"".join(part.tag for part in values),
+        )
+        self._shelf.keep(entry, block)
+        self.stats.copied += 1
+        return True
+
+    async def _fragment(self, peer: str, entry: Entry, fragment: int) -> wire.Message | None:
+        async with self._window:
+            reply = await self._ask(
+                peer, wire.OP_GET, entry.place, fragment, entry.fragments, entry.write, wire.FLAG_BYPASS
+            )
+        if (
+            reply is None
+            or reply.op != wire.OP_VALUE
+            or (reply.content, reply.fragments) != (entry.write, entry.fragments)
+            or not is_whole_fragment(reply)
+        ):
+            return None
+        return reply
+
+    async def _ask(
+        self, peer: str, op: int, place: Place, fragment: int, fragments: int, write: int, flags: int = 0
+    ) -> wire.Message | None:
+        """The reply, None if there is none after some tries."""
+        key = (peer, op | flags & wire.FLAG_TOMBSTONES, place, fragment)
+        future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = future
+        try:
+            for attempt in range(TRIES):
+                self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+                again = wire.FLAG_RETRY if attempt and op == wire.OP_GET else 0
+                message = wire.Message(
+                    op, place.key, fragment, fragments, flags | again,
+                    generation=self._epoch if op == wire.OP_LIST else 0, sequence=self._sequence,
+                    tenant=place.tenant, content=write, homes=(self.number, 0, 0), epoch=self._epoch & 0xFF,
+                )  # fmt: skip
+                self._transport.send(peer, [wire.encode(message)])
+                wait_s = min(MAX_AGAIN_S, AGAIN_S * (1 << attempt))
+                done, _ = await asyncio.wait([future], timeout=wait_s)
+                if done:
+                    return future.result()
+            return None
+        finally:
+            if self._waiting.get(key) is future:
+                del self._waiting[key]

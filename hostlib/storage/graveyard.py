@@ -1,0 +1,102 @@
+"""The tombstones of a storage node on its disk, beside its blocks.
+
+A tombstone is safe when it is synced, and with it that the block is gone. The disk also says when the node
+was last there, so that one that returns knows since when it may have missed deletions.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from hostlib.protocol.tombstones import Tombstone, Tombstones, decode_note, encode_note
+from hostlib.storage.ssd import NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostlib.protocol.errors import DiskError
+    from hostlib.storage.ssd import SsdTier
+
+ALIVE_EVERY_S: Final = 600.0
+"""How often the disk is told that the node is there."""
+_ALIVE: Final = NOTE + b"alive"
+_ALIVE_RECORD = struct.Struct(">dI")
+
+
+class Graveyard:
+    """Tombstones, and when they are safe; without a disk they are as safe as the blocks are."""
+
+    def __init__(self, stones: Tombstones, ssd: SsdTier | None) -> None:
+        self.stones = stones
+        self._ssd = ssd
+        self._unsafe: set[Tombstone] = set()
+        """Not known to be on the disk."""
+        self.has_past = False
+        """Whether the disk held blocks at the start, some of which may have been deleted since."""
+        self.last_there_s = stones.wall_s()
+        """When this node was there last before its start."""
+        self._said_alive_s = 0.0
+        if ssd is not None:
+            self._recover(ssd)
+            stones.on_forgotten = self._erase
+
+    def bury(self, stone: Tombstone, age_s: float) -> None:
+        """Remember a tombstone of that age, here and on the disk."""
+        deleted_s = self.stones.wall_s() - max(0.0, age_s)
+        if not self.stones.add(stone, deleted_s) and stone not in self._unsafe:
+            return
+        if self._ssd is not None and stone in self.stones:
+            if stone in self._unsafe and self._ssd.when_noted(stone.name(), lambda error: None):
+                return
+            self._unsafe.add(stone)
+            self._ssd.note(
+                stone.name(), encode_note(stone, deleted_s), lambda error: self._noted(stone, error)
+            )
+
+    def when_safe(self, stone: Tombstone, done: Callable[[DiskError | None], None]) -> None:
+        """Call `done` when a tombstone is on stable storage, or with why it is not."""
+        if self._ssd is None or not self._ssd.when_noted(stone.name(), done):
+            done(None)
+
+    def is_there(self) -> None:
+        """The node lives: tell the disk now and then."""
+        now_s = self.stones.wall_s()
+        if self._ssd is not None and now_s - self._said_alive_s >= ALIVE_EVERY_S:
+            self._said_alive_s = now_s
+            packed = struct.pack(">d", now_s)
+            self._ssd.note(_ALIVE, packed + struct.pack(">I", crc32(packed)))
+
+    def _noted(self, stone: Tombstone, error: DiskError | None) -> None:
+        if error is None:
+            self._unsafe.discard(stone)
+
+    def _erase(self, stone: Tombstone) -> None:
+        self._unsafe.discard(stone)
+        if self._ssd is not None:
+            self._ssd.erase(stone.name())
+
+    def _recover(self, ssd: SsdTier) -> None:
+        self.has_past = len(ssd) > 0
+        known: list[tuple[float, Tombstone]] = []
+        for name, record in ssd.notes.items():
+            if name == _ALIVE:
+                self._said_alive_s = _alive_s(record)
+            elif (found := decode_note(name, record)) is not None:
+                known.append((found[1], found[0]))
+            else:
+                ssd.erase(name)
+        ssd.notes.clear()
+        for deleted_s, stone in sorted(known):
+            self.stones.add(stone, deleted_s)
+        self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, _ in known)])
+
+
+def _alive_s(record: bytes) -> float:
+    """What the disk says of when the node was there; 0 if that is damaged."""
+    try:
+        at_s, checksum = _ALIVE_RECORD.unpack(record)
+    except struct.error:
+        return 0.0
+    return float(at_s) if crc32(record[:8]) == checksum else 0.0

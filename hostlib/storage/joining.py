@@ -1,0 +1,290 @@
+"""A storage node among the others: it says that it lives, follows the list of members, and copies what it
+missed before it says that it has caught up.
+
+It takes PUTs of blocks whose home it is, by the list that it knows or one that this replaced a moment ago.
+Right after a new list it may not have yet what a block's other homes hold, and whoever knows the key can PUT
+something else. So what comes meanwhile is *fresh*: a copy of a home that has had the block for longer takes
+its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from hostlib.protocol import wire
+from hostlib.protocol.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
+from hostlib.protocol.tombstones import TOMBSTONE_S, AgedStone, Tombstone
+from hostlib.storage.catch_up import CatchUp, Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from hostlib.protocol.block import Block, Place
+    from hostlib.protocol.catalog import Entry
+    from hostlib.storage.store import BlockStore
+    from hostlib.transport.transport import Transport
+
+SETTLED_S = 3.0
+"""After a new list of members, every host knows it: the controller has told each of them twice."""
+PASSES = 30
+"""Through the lists of all peers, at most."""
+PASS_AGAIN_S = 1.0
+DOUBT_S = 30.0
+"""So long at most a node that returns waits for a peer to say what was deleted meanwhile."""
+FRESH_LOOK = 1 << 12
+"""After so many more fresh blocks those are forgotten that left."""
+MAX_RECENT_LISTS = 4
+"""Lists that were replaced less than SETTLED_S ago: who does not know the newest yet PUTs by one of them."""
+
+
+class Joining:
+    """`address` is the node's own, `controller` that of who is told, by HELLO, that it lives, if any."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        store: BlockStore,
+        members: Members,
+        address: str,
+        controller: str | None,
+    ) -> None:
+        self.members = members
+        self.caught_up = False
+        """Whether the node has what its peers have for it."""
+        self._transport = transport
+        self._store = store
+        self._address, self._controller = address, controller
+        self._refused = Refused()
+        self._recent: list[tuple[Members, float]] = []
+        """Lists that were replaced, and until when they count."""
+        self._fresh: dict[Place, None] = {}
+        """Blocks that came by a PUT since it is not settled."""
+        self._settled = True
+        """Whether it has what others hold for it by the newest list."""
+        own = members.at(address)
+        self._number = own.number if own is not None else 0
+        """Its own by the newest list; 0 where it is not in it."""
+        self.catch_up = CatchUp(transport, own.number if own else 0, self)
+        self.in_doubt = False
+        """Whether blocks that are here may have been deleted while this node was away: nobody is given any
+        until one of its peers, who was there, has said what was."""
+        self._last_there_s = store.graveyard.last_there_s
+        self._listed_s = store.graveyard.stones.wall_s()
+        """When a list came last."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._probe = 0
+        """The number of the last probe that came."""
+        self._beat_s = 0.0
+        """When HELLO is said next at the latest."""
+        self._join_task: asyncio.Task[None] | None = None
+        self._settle_task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Copy what was missed, and tell the controller, if there is one."""
+        self._doubt(self._store.graveyard.has_past)
+        self._store.graveyard.is_there()
+        self._begin()
+        if self._controller is not None:
+            self._spawn(self._beat(self._controller))
+
+    def close(self) -> None:
+        """Copy and say nothing any more."""
+        for task in self._tasks:
+            task.cancel()
+
+    def follow(self, members: Members) -> None:
+        """Take a list, if it is later than the one that is known, or the only one that is heard of."""
+        now_s = asyncio.get_running_loop().time()
+        if not self._refused.takes(members.epoch, self.members.epoch, now_s):
+            return
+        stones = self._store.graveyard.stones
+        self._listed_s, before_s = stones.wall_s(), self._listed_s
+        before, own = (known.at(self._address) for known in (self.members, members))
+        missed = members.epoch != next_epoch(self.members.epoch)
+        self._recent = [(self.members, now_s + SETTLED_S), *self._recent][:MAX_RECENT_LISTS]
+        self.members = members
+        self._number = own.number if own is not None else 0
+        if own is None:
+            return
+        self._settled = False
+        self.catch_up.number = own.number
+        if own.state is State.JOINING and (missed or before is None or before.state is not State.JOINING):
+            if not self.in_doubt:
+                self._last_there_s = min(before_s, self._last_there_s or before_s)
+            self._doubt(any(self._store.sizes().values()))
+            self._begin()  # it counted as dead for a while, and missed what was written then
+        if self._settle_task is None:
+            self._settle_task = self._spawn(self._settle())
+
+    def is_home(self, key: bytes) -> bool:
+        """Whether this node takes PUTs of the block: by the newest list, or by one that a host may still
+        know. Who has no peers takes all."""
+        if not self._address or not self.members.nodes:
+            return True
+        if self.members.is_home(self._number, key):
+            return True
+        if not self._recent:
+            return False
+        now_s = asyncio.get_running_loop().time()
+        self._recent = [(members, until_s) for members, until_s in self._recent if now_s < until_s]
+        return any(_is_home(members, self._address, key) for members, _ in self._recent)
+
+    def made(self, place: Place) -> None:
+        """A PUT made a block here."""
+        if not self._settled:
+            self._fresh[place] = None
+            if len(self._fresh) > 2 * FRESH_LOOK and len(self._fresh) & (FRESH_LOOK - 1) == 0:
+                self._fresh = {one: None for one in self._fresh if one in self._store}
+
+    def is_fresh(self, place: Place) -> bool:
+        """Whether it came by a PUT before this node knew what other homes hold."""
+        return place in self._fresh
+
+    def lacks(self, entry: Entry) -> bool:
+        """See `Shelf`."""
+        if entry.place not in self._store:
+            return True
+        return entry.place in self._fresh and not entry.fresh
+
+    def keep(self, entry: Entry, block: Block) -> None:
+        """See `Shelf`."""
+        place, durable = entry.place, self._store.has_disk
+        if place in self._store:
+            self.catch_up.stats.replaced += self._store.replace(place, block, durable)
+        else:
+            self._store.put(place, block, durable)
+        self._fresh.pop(place, None)
+
+    def has_room(self) -> bool:
+        """See `Shelf`."""
+        return self._store.has_room()
+
+    def repair(self, place: Place) -> None:
+        """Copy a block that can't be read here from another home of it."""
+        peers = [
+            member.address
+            for member in self.members.order(place.key)
+            if member.address != self._address and member.state is not State.DOWN
+        ]
+        self._spawn(self._repair(place, peers))
+
+    async def _repair(self, place: Place, peers: list[str]) -> None:
+        await self.catch_up.repair(place, peers)
+
+    def probed(self, sequence: int) -> None:
+        """The controller has sent a probe: say at once that it came."""
+        self._probe = sequence
+        if self._controller is not None:
+            self._say_hello(self._controller)
+
+    async def _beat(self, controller: str) -> None:
+        """Whenever nothing was said for a while, be it that no probe came."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._store.graveyard.is_there()
+            wait_s = self._beat_s - loop.time()
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+            else:
+                self._say_hello(controller)
+
+    def _say_hello(self, controller: str) -> None:
+        """And again after HEARTBEAT_S, if nothing makes the node say it before."""
+        self._beat_s = asyncio.get_running_loop().time() + HEARTBEAT_S
+        message = hello(self.members, caught_up=self.caught_up, probe=self._probe)
+        self._transport.send(controller, [wire.encode(message)])
+
+    def _begin(self) -> None:
+        """From the beginning, whatever was copied already: others may have been written to meanwhile."""
+        self.caught_up = self._settled = False
+        if self._join_task is not None:
+            self._join_task.cancel()
+        self._join_task = self._spawn(self._join())
+
+    async def _join(self) -> None:
+        """Twice: what was written to others while the first pass went on is in the second."""
+        patience: defaultdict[str, Patience] = defaultdict(Patience)
+        for _ in range(2):
+            complete = await self._copy_all(patience)
+        self.knows_deletions()
+        self.caught_up = True
+        if self._settle_task is None:
+            self._end_settling(complete)
+
+    async def _settle(self) -> None:
+        """Copy what was put meanwhile to other homes, by those who did not know the newest list. Lists that
+        come meanwhile don't put it off."""
+        try:
+            epoch = None
+            while epoch != self.members.epoch:
+                epoch = self.members.epoch
+                await asyncio.sleep(SETTLED_S)
+                complete = await self._copy_all(defaultdict(Patience))
+        finally:
+            self._settle_task = None
+        if self.caught_up:
+            self._end_settling(complete)
+
+    def _end_settling(self, complete: bool) -> None:
+        """What came by PUTs was compared with what others hold, if all of them were heard."""
+        self._settled = True
+        if complete:
+            self._fresh.clear()
+
+    async def _copy_all(self, patience: defaultdict[str, Patience]) -> bool:
+        """All that the others have for this node, as long as there is hope to get it; whether that is all."""
+        for _ in range(PASSES):
+            if await self.catch_up.run(self.members, self._address, patience):
+                return True
+            if self._controller is None:
+                return False  # peers that are not there yet will not be missed by anyone
+            await asyncio.sleep(PASS_AGAIN_S)
+        return False
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _doubt(self, holds_old_blocks: bool) -> None:
+        """What is here may have been deleted meanwhile."""
+        peers = [one for one in self.members.nodes if one.address != self._address]
+        if not holds_old_blocks or not peers or self.in_doubt:
+            return
+        stones = self._store.graveyard.stones
+        if self._last_there_s < stones.wall_s() - TOMBSTONE_S:
+            for tenant in self._store.tenants():  # nobody remembers that long
+                self._store.forget_tenant(tenant)
+            return
+        self.in_doubt = True
+        self._spawn(self._doubt_no_longer())
+
+    async def _doubt_no_longer(self) -> None:
+        await asyncio.sleep(DOUBT_S)
+        self.knows_deletions()
+
+    def bury(self, aged: AgedStone) -> None:
+        """See `Shelf`: obey a tombstone of a peer; where the peer lacks some that this node may have missed,
+        too, the tenant's blocks go."""
+        stone, age_s = aged
+        stones = self._store.graveyard.stones
+        if stone.write:
+            self._store.delete(stone, age_s)
+        elif self.in_doubt and self._last_there_s < stones.wall_s() - age_s:
+            self._store.forget_tenant(stone.place.tenant)
+
+    def deleted(self, place: Place, write: int) -> list[Tombstone]:
+        """See `Shelf`."""
+        return [stone for stone in self._store.graveyard.stones.of(place) if stone.write == write]
+
+    def knows_deletions(self) -> None:
+        """See `Shelf`: what is here may be given away again."""
+        self.in_doubt = False
+
+
+def _is_home(members: Members, address: str, key: bytes) -> bool:
+    own = members.at(address)
+    return own is not None and members.is_home(own.number, key)

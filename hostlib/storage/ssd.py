@@ -1,0 +1,263 @@
+"""The SSD tier of a storage node: bounded, the oldest blocks leave first, survives restarts and power cuts.
+
+What is on the disk is known from an index in memory, read from the records' headers at the start. A record
+that is damaged is deleted when that is noticed, at the start or when it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostlib import native
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block, Derived, Header, Place, decode_record, encode_record, read_header
+from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
+from hostlib.storage.commit import CommitOptions, Done, GroupCommit, Runner
+
+if TYPE_CHECKING:
+    from hostlib.storage.disk import Disk
+
+log = logging.getLogger(__name__)
+
+PRELOAD_BATCH = 10_000
+NOTE = b"weir note "
+"""How the names of records that are no blocks begin; those of blocks are shorter than all that follow it."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    length: int
+    write: int
+    derived: bool
+
+
+class SsdTier:
+    """At most `capacity_bytes` of blocks on `disk`. Use from one event loop."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        capacity_bytes: int,
+        options: CommitOptions | None = None,
+        run: Runner | None = None,
+    ) -> None:
+        """`run` carries out what writes and syncs, where `load` reads at once; without, each has a thread."""
+        self.dropped = 0
+        """Blocks that left to make room."""
+        self.damaged = 0
+        """Records found damaged."""
+        self.on_gone: Callable[[Place, int], None] = lambda place, length: None
+        """Told of each block that is not here any more, and its length."""
+        self._disk = disk
+        self._core = native.core()
+        self._capacity = capacity_bytes
+        self._commit = GroupCommit(disk, options, run)
+        self._reads = ThreadPoolExecutor(1, "read") if run is None else None
+        self._bytes = 0
+        self._age = 0
+        self._entries: dict[Place, _Entry] = {}
+        """Oldest first."""
+        self.notes: dict[bytes, bytes] = {}
+        """What the disk had at the start that is no block, by name."""
+        self._recover()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, place: object) -> bool:
+        return place in self._entries
+
+    @property
+    def lengths(self) -> Iterable[tuple[Place, int]]:
+        """Of all blocks, oldest first."""
+        return ((place, entry.length) for place, entry in self._entries.items())
+
+    @property
+    def commits(self) -> int:
+        """Groups that were written."""
+        return self._commit.commits
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of records that are not on stable storage yet."""
+        return self._commit.waiting_bytes
+
+    def wait_s(self) -> float:
+        """How long what is kept now waits until it is on stable storage."""
+        return self._commit.wait_s()
+
+    def length(self, place: Place) -> int:
+        """Of a block that is here, in bytes."""
+        return self._entries[place].length
+
+    def write_of(self, place: Place) -> int | None:
+        """The content id of a block that is here; None for a derived one."""
+        entry = self._entries[place]
+        return None if entry.derived else entry.write
+
+    def get(self, place: Place) -> Block | Derived | None:
+        """The block, or None. UnreadableError if it was here and can't be had any more."""
+        if place not in self._entries:
+            return None
+        try:
+            return self._commit.block(place.name()) or self._read(place)
+        except UnreadableError:
+            self._is_damaged(place)
+            raise
+
+    async def load(self, place: Place) -> Block | Derived | None:
+        """As `get`, read by another thread; None for a block that left or was replaced meanwhile."""
+        entry = self._entries.get(place)
+        if entry is None or self._reads is None:
+            return self.get(place)
+        waiting = self._commit.block(place.name())
+        if waiting is not None:
+            return waiting
+        try:
+            block = await asyncio.get_running_loop().run_in_executor(self._reads, self._read, place)
+        except UnreadableError:
+            if self._entries.get(place) is not entry:
+                return None
+            self._is_damaged(place)
+            raise
+        return block if self._entries.get(place) is entry else None
+
+    def keep(self, place: Place, block: Block | Derived, done: Done | None = None) -> None:
+        """Put a block on the disk; `done` is told when it is safe there, or that it can't be.
+
+        It can be read at once. A block that is here already stays as it is.
+        """
+        if place not in self._entries and not self._admit(place, block, done):
+            return
+        if done is not None and not self._commit.when_safe(place.name(), done):
+            done(None)
+
+    def preload(self, blocks: Iterable[tuple[Place, Derived]]) -> None:
+        """Hold these from the start, oldest first; blocking."""
+        batch: list[tuple[bytes, bytes | None]] = []
+        for place, block in blocks:
+            if place in self._entries or not self._make_room(block.length):
+                continue
+            self._age += 1
+            self._insert(place, _Entry(block.length, 0, derived=True))
+            batch.append((place.name(), encode_record(place, self._age, block)))
+            if len(batch) >= PRELOAD_BATCH:
+                self._disk.write(batch)
+                batch = []
+        self._disk.write(batch)
+        self._disk.sync()
+
+    def drop(self, place: Place) -> None:
+        """Forget a block."""
+        entry = self._entries.pop(place)
+        self._bytes -= entry.length
+        self._commit.delete(place.name())
+        self.on_gone(place, entry.length)
+
+    def note(self, name: bytes, record: bytes, done: Done | None = None) -> None:
+        """Keep a small record that is no block's, by a name that begins with NOTE; `done` as in `keep`.
+        When it is safe, so is all that was dropped before."""
+        self._commit.note(name, record)
+        if done is not None:
+            self._commit.when_safe(name, done)
+
+    def when_noted(self, name: bytes, done: Done) -> bool:
+        """Call `done` when a note that waits is safe; False if none waits."""
+        return self._commit.when_safe(name, done)
+
+    def erase(self, name: bytes) -> None:
+        """Forget a note."""
+        self._commit.delete(name)
+
+    def flush(self) -> None:
+        """Write what waits, blocking; DiskError if that can't be."""
+        self._commit.flush()
+
+    def abandon(self) -> None:
+        """Write nothing any more, and tell nobody: for tests of crashes."""
+        self._commit.abandon()
+
+    def close(self) -> None:
+        """Release the disk; what waits is not written."""
+        self._commit.abandon()
+        if self._reads is not None:
+            self._reads.shutdown(wait=True, cancel_futures=True)
+        self._disk.close()
+
+    def _admit(self, place: Place, block: Block | Derived, done: Done | None) -> bool:
+        length = block.length if isinstance(block, Derived) else len(block.content)
+        if not self._make_room(length):
+            if done is not None:
+                done(DiskFullError(f"{length} bytes do not fit a tier of {self._capacity}"))
+            return False
+        self._age += 1
+        derived = isinstance(block, Derived)
+        self._insert(place, _Entry(length, 0 if isinstance(block, Derived) else block.write, derived))
+        name, entry = place.name(), self._entries[place]
+        self._commit.put(place, self._age, block)
+
+        def committed(error: DiskError | None) -> None:
+            if error is not None and self._entries.get(place) is entry:
+                del self._entries[place]
+                self._bytes -= entry.length
+                self.on_gone(place, entry.length)
+
+        self._commit.when_safe(name, committed)
+        return True
+
+    def _read(self, place: Place) -> Block | Derived:
+        copied: Callable[[wire.Buffer], bytes] = bytes if self._core is None else self._core.copy
+        block = self._disk.read(place.name(), lambda record: decode_record(place, record, copied))
+        if block is None:
+            raise UnreadableError(f"the record of {place.key.hex()} is not on the disk")
+        return block
+
+    def _is_damaged(self, place: Place) -> None:
+        self.damaged += 1
+        self.drop(place)
+
+    def _make_room(self, length: int) -> bool:
+        if length > self._capacity:
+            return False
+        while self._bytes + length > self._capacity:
+            self.dropped += 1
+            self.drop(next(iter(self._entries)))
+        return True
+
+    def _insert(self, place: Place, entry: _Entry) -> None:
+        self._entries[place] = entry
+        self._bytes += entry.length
+
+    def _recover(self) -> None:
+        """Learn what is on the disk; records that are damaged or not of this format are deleted."""
+        found: list[tuple[int, Place, Header]] = []
+        bad: list[tuple[bytes, bytes | None]] = []
+        try:
+            for name, record in self._disk.scan():
+                if name.startswith(NOTE):
+                    self.notes[name] = bytes(record)
+                    continue
+                try:
+                    place = Place.of_name(name)
+                    header = read_header(place, record)
+                except (UnreadableError, struct.error):
+                    bad.append((name, None))
+                    continue
+                found.append((header.age, place, header))
+        except UnreadableError:  # what is behind the unreadable page is lost here, and copied from the others
+            self.damaged += 1
+        for age, place, header in sorted(found):
+            self._insert(place, _Entry(header.length, header.write, derived=not header.write))
+            self._age = max(self._age, age)
+        self.damaged += len(bad)
+        if bad:
+            try:
+                self._disk.write(bad)
+            except DiskError as error:  # they stay, and are not taken at the next start either
+                log.warning("damaged records could not be deleted: %s", error)

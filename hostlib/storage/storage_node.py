@@ -1,0 +1,446 @@
+"""A storage node: the home of blocks, answers what it is asked and keeps what it is given.
+
+It has no secret and believes nobody: what it hands out is what it was given, tags and all, and readers check
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hostlib import native
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.errors import DiskError, MalformedError, UnreadableError
+from hostlib.protocol.members import Members, is_later
+from hostlib.protocol.tombstones import Tombstone
+from hostlib.storage.joining import Joining
+from hostlib.storage.listing import Listing
+from hostlib.storage.promises import Promises
+from hostlib.storage.ssd_reader import SsdReader
+from hostlib.storage.storage_options import StorageOptions, StorageStats
+from hostlib.storage.store import BlockStore, Kept
+from hostlib.storage.successors import Successors
+
+if TYPE_CHECKING:
+    from hostlib.native import Core
+    from hostlib.transport.transport import Transport
+
+MAX_WAITING_BLOCKS = 4096
+"""For the disk; a GET of one more is refused."""
+MAX_WAITING_OF_TENANT = MAX_WAITING_BLOCKS // 2
+"""Of them: one tenant can't take all the room."""
+MAX_WAITING_GETS = 256
+"""For one block."""
+MAX_WAITING_ACKS = 4096
+"""For one block: a sender that repeats itself has one for each fragment."""
+_ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
+_REPLIES = frozenset((wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_FOUND, wire.OP_KEYS, wire.OP_REFUSED))
+
+
+class StorageNode:
+    """Answers from `store`."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        store: BlockStore,
+        options: StorageOptions | None = None,
+        members: Members | None = None,
+    ) -> None:
+        self.stats = StorageStats()
+        self._transport = transport
+        self._store = store
+        self._options = options = options or StorageOptions()
+        known = members or Members(0, 1, ())
+        self.joining = Joining(transport, store, known, options.address, options.controller)
+        self._successors = Successors()
+        self._promises = Promises(options.link_bit_s)
+        self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
+        self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
+        """GETs of blocks that are being read, by block, then by sender and fragment."""
+        self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
+        """PUTs whose acknowledgement waits for the disk."""
+        self._listing = Listing(store, self.joining, self._on_page)
+        self._core = native.core()
+        self._backlogs_ms: dict[int, int] = {}
+        """By tenant, for what came last."""
+        transport.set_receiver(self._on_datagrams)
+
+    @property
+    def members(self) -> Members:
+        """The newest list of storage nodes."""
+        return self.joining.members
+
+    def start(self) -> None:
+        """Join the others: copy what was missed, and tell the controller, if there is one, that this node
+        lives."""
+        self.joining.start()
+
+    def backlog_ms(self, tenant: int | None = None) -> int:
+        """How long what a tenant asks for now waits: for the SSD, or on the link for what waits to leave."""
+        link_bit_s = self._options.link_bit_s
+        link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
+        return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s(tenant))))
+
+    def set_ssd_rate(self, bytes_per_s: float) -> None:
+        """From now on the modelled device reads at this rate, 0 for unlimited."""
+        self._reader.bytes_per_s = bytes_per_s
+
+    def learn(self, keys: Sequence[bytes]) -> None:
+        """Take what is there from the start, chain by chain, for what follows in a chain."""
+        self._successors.learn(keys)
+
+    def close(self) -> None:
+        """Read, copy and say nothing any more."""
+        self._reader.close()
+        self._listing.close()
+        self.joining.close()
+
+    def crash(self) -> None:
+        """As if its machine lost its power: it does nothing any more, not even what it began."""
+        self.close()
+        self._store.abandon()
+        self._transport.set_receiver(lambda address, datagrams: None)
+
+    def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
+        replies: list[bytes] = []
+        self._backlogs_ms.clear()
+        at = 0
+        while at < len(datagrams):
+            count = self._run(self._core, address, datagrams, at, replies) if self._core is not None else 0
+            if not count:
+                count = 1
+                replies += self._on_datagram(address, datagrams[at])
+            at += count
+        if replies:
+            self._transport.send(address, replies)
+
+    def _burst_backlog_ms(self, tenant: int) -> int:
+        """As `backlog_ms`, asked of the kernel once for all that came together."""
+        backlog_ms = self._backlogs_ms.get(tenant)
+        if backlog_ms is None:
+            backlog_ms = self._backlogs_ms[tenant] = self.backlog_ms(tenant)
+        return backlog_ms
+
+    def _on_datagram(self, address: str, datagram: wire.Buffer) -> list[bytes]:
+        try:
+            message = wire.decode(datagram)
+        except MalformedError as error:
+            self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
+            return []
+        backlog_ms = self._burst_backlog_ms(message.tenant)
+        if message.op == wire.OP_GET:
+            return self._on_get(address, message, backlog_ms)
+        reply = self._on_other(address, message, backlog_ms)
+        return [] if reply is None else [reply]
+
+    def _run(
+        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
+    ) -> int:
+        """How many datagrams from there on the compiled core has dealt with."""
+        op = wire.op_of(datagrams[at])
+        if op == wire.OP_GET:
+            return self._serve(core, address, datagrams, at, replies)
+        if op == wire.OP_PUT and isinstance(datagrams, list):
+            return self._keep(core, address, datagrams, at, replies)
+        return 0
+
+    def _keep(self, core: Core, address: str, puts: list[bytes], at: int, replies: list[bytes]) -> int:
+        """How many datagrams from there on are PUTs of one write that were taken at once."""
+        count, begins = core.put_run(puts, at)
+        if not count:
+            return 0
+        first = wire.decode(puts[at])
+        self._burst_backlog_ms(first.tenant)
+        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        epoch = self.members.epoch & 0xFF
+        if not self.joining.is_home(first.key):
+            self.stats.puts += count
+            self.stats.refused += count
+            flags = first.flags & (_ECHOED_FLAGS | wire.FLAG_RECLAIM)
+            core.encode_acks(puts, at, count, flags, 0, epoch, backlog_ms, replies, wire.REFUSED_NOT_HOME)
+            return count
+        if self._is_in_doubt(first):
+            return 0
+        place = Place(first.tenant, first.key)
+        is_new = place not in self._store
+        received, others, outcome = self._store.put_run(core, first, address, puts, at, count)
+        count = received + others
+        if not count:
+            return 0
+        if begins < count:
+            self._successors.seen(address, first.key, first.depth, first.chain_blocks, first.parent)
+        if is_new:
+            self._made(place)
+        flags = first.flags & wire.FLAG_RECLAIM
+        is_new = is_new and not flags
+        self.stats.puts += count
+        self.stats.reclaims += count * bool(flags)
+        core.encode_acks(puts, at, received, flags, 0, epoch, backlog_ms, replies, 0)
+        if outcome.kept is Kept.REFUSED:
+            last = wire.decode(puts[at + received])
+            replies.append(wire.encode(self._refuse(last, outcome.reason, backlog_ms)))
+        elif outcome.kept is Kept.COMMITTING:
+            self._hold_ack(address, wire.decode(puts[at + received]), is_new)
+        else:
+            held = flags | _held(is_new)
+            core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies, 0)
+        return count
+
+    def _serve(
+        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
+    ) -> int:
+        """How many datagrams from there on the compiled core has answered: GETs of one fragment, in DRAM."""
+        if self.joining.in_doubt:
+            return 0
+        epoch = self.members.epoch & 0xFF
+        served = self._store.serve(core, datagrams, at, epoch, self._burst_backlog_ms, replies)
+        if served is None:
+            return 0
+        count, retries, bypasses, repairs, begun = served
+        stats = self.stats
+        stats.gets += count
+        stats.values += count
+        stats.retries += retries
+        stats.bypasses += bypasses
+        stats.repairs += repairs
+        for fragments, key, *place in begun:
+            self._promises.add(address, fragments)
+            self._successors.seen(address, key, *place)
+        return count
+
+    def _on_other(self, address: str, message: wire.Message, backlog_ms: int) -> bytes | None:
+        reply = None
+        if message.op == wire.OP_PUT:
+            reply = self._on_put(address, message)
+        elif message.op == wire.OP_STAT:
+            reply = self._on_stat(message, backlog_ms)
+        elif message.op == wire.OP_DELETE:
+            self._on_delete(address, message)
+        elif message.op == wire.OP_LIST and self.members.at(address) is not None:
+            self._on_list(address, message)
+        elif message.op == wire.OP_MEMBERS:
+            self._on_members(message)
+        elif message.op not in _REPLIES or not self.joining.catch_up.on_reply(message, address):
+            self.stats.unexpected += 1
+        return None if reply is None else wire.encode(reply)
+
+    def _on_get(self, address: str, message: wire.Message, backlog_ms: int) -> list[bytes]:
+        self._count_get(message.flags)
+        if not message.fragment:
+            self._successors.seen(address, message.key, message.depth, message.chain_blocks, message.parent)
+        place = Place(message.tenant, message.key)
+        if self._is_in_doubt(message):
+            return [wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))]
+        if self._store.on_ssd_only(place):
+            if self._wait(address, place, message):
+                return []
+            self.stats.overloaded += 1
+            return [wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))]
+        return self._answer(address, place, message, backlog_ms)
+
+    def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
+        """The GET waits for its block, and what follows that in the chain is read next; False if too much
+        waits."""
+        if place not in self._waiting:
+            if len(self._waiting) >= MAX_WAITING_BLOCKS:
+                return False
+            if self._reader.waiting(place.tenant) >= MAX_WAITING_OF_TENANT:
+                return False
+            self._waiting[place] = {}
+            self._reader.ask(place)
+            behind = min(self._options.read_ahead_blocks, message.chain_blocks - message.depth - 1)
+            following = self._successors.rest(place.key, behind)
+            self._reader.read_ahead(Place(place.tenant, key) for key in following)
+        waiting = self._waiting[place]
+        if len(waiting) >= MAX_WAITING_GETS and (address, message.fragment) not in waiting:
+            return False
+        waiting[address, message.fragment] = message
+        return True
+
+    def _on_read(self, place: Place, error: UnreadableError | None) -> None:
+        """The block is in DRAM, or can't be had from the disk: then it is copied from another home."""
+        backlog_ms = self.backlog_ms(place.tenant)
+        waiting = self._waiting.pop(place, {})
+        if error is not None:
+            self.stats.unreadable += 1
+            self.joining.repair(place)
+        for (address, _), message in waiting.items():
+            if error is not None:
+                replies = [wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))]
+            else:
+                replies = self._answer(address, place, message, backlog_ms)
+            self._transport.send(address, replies)
+
+    def _answer(self, address: str, place: Place, message: wire.Message, backlog_ms: int) -> list[bytes]:
+        """The replies to a GET, encoded: several to a switch's own, for its slots."""
+        block = self._store.get(place)
+        flags = message.flags & _ECHOED_FLAGS
+        if block is not None:
+            held = block.fragments
+            if _is_of(message, held, block.write):
+                if not message.fragment:
+                    self._promises.add(address, held)
+                behind = held if message.flags & wire.FLAG_FILL else message.fragment + 1
+                wanted = range(message.fragment, behind)
+                self.stats.values += len(wanted)
+                epoch = self.members.epoch & 0xFF
+                said = flags, held, block.write, epoch, backlog_ms
+                return [
+                    wire.encode_value(message, at, *said, block.tag(at), block.value(at)) for at in wanted
+                ]
+            self.stats.other_writes += 1
+        self.stats.not_found += 1
+        asked = message.content, message.fragments
+        return [wire.encode(self._reply(message, wire.OP_NOT_FOUND, flags, *asked, backlog_ms))]
+
+    def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
+        self.stats.stats += 1
+        found = self._store.find(Place(message.tenant, message.key)) if not self.joining.in_doubt else None
+        if found is None:
+            return self._reply(message, wire.OP_NOT_FOUND, 0, message.content, message.fragments, backlog_ms)
+        reply = self._reply(message, wire.OP_FOUND, 0, found[1], wire.fragment_count(found[0]), backlog_ms)
+        return reply._replace(recompute_ms=self._promises.wait_ms())  # the field's meaning in a FOUND
+
+    def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
+        if not message.fragment:
+            self._successors.seen(address, message.key, message.depth, message.chain_blocks, message.parent)
+        self.stats.puts += 1
+        flags = message.flags & wire.FLAG_RECLAIM
+        self.stats.reclaims += bool(flags)
+        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        if not self.joining.is_home(message.key):
+            return self._refuse(message, wire.REFUSED_NOT_HOME, backlog_ms)
+        if self._is_in_doubt(message):
+            return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
+        place = Place(message.tenant, message.key)
+        is_new = place not in self._store
+        kept, write, reason = self._store.put_fragment(message, address)
+        if is_new:
+            self._made(place)
+        is_new = is_new and not flags  # nothing is new that a switch sent
+        if kept is Kept.REFUSED:
+            return self._refuse(message, reason, backlog_ms)
+        if kept is Kept.COMMITTING:
+            self._hold_ack(address, message, is_new)
+            return None
+        if kept is Kept.HELD:
+            return self._ack(message, flags | _held(is_new), write, backlog_ms)
+        return self._ack(message, flags, message.content, backlog_ms)
+
+    def _on_delete(self, address: str, message: wire.Message) -> None:
+        """Forget a write, and answer when that is as safe as the block was."""
+        self.stats.deletes += 1
+        stone = Tombstone(Place(message.tenant, message.key), message.content, message.tag)
+        if not message.content or not self._store.delete(stone):
+            self._transport.send(address, [wire.encode(self._refuse(message, wire.REFUSED_PROOF, 0))])
+            return
+
+        def done(error: DiskError | None) -> None:
+            if error is not None:
+                reply = self._refuse(message, wire.REFUSED_FULL, 0)
+            else:
+                reply = self._reply(message, wire.OP_DELETED, 0, message.content, message.fragments, 0)
+            self._transport.send(address, [wire.encode(reply)])
+
+        self._store.graveyard.when_safe(stone, done)
+
+    def _is_in_doubt(self, message: wire.Message) -> bool:
+        """Whether the block is here, and may have been deleted while this node was away."""
+        return self.joining.in_doubt and Place(message.tenant, message.key) in self._store
+
+    def _made(self, place: Place) -> None:
+        """A PUT came for a block that was not here; perhaps it is whole now."""
+        if place in self._store:
+            self.joining.made(place)
+
+    def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
+        """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
+        again meanwhile."""
+        place, sender = Place(message.tenant, message.key), (address, message.fragment)
+        waits = place in self._unsafe
+        acks = self._unsafe.setdefault(place, {})
+        if len(acks) >= MAX_WAITING_ACKS and sender not in acks:
+            self.stats.overloaded += 1
+            return
+        flags = message.flags & wire.FLAG_RECLAIM
+        if is_new or (sender in acks and acks[sender].flags & wire.FLAG_CREATED):
+            flags |= wire.FLAG_CREATED
+        acks[sender] = message._replace(value=b"", flags=flags)
+        if not waits:
+            self._store.when_safe(place, lambda error: self._on_safe(place, error))
+
+    def _on_safe(self, place: Place, error: DiskError | None) -> None:
+        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        found = self._store.find(place)
+        for (address, _), message in self._unsafe.pop(place, {}).items():
+            if error is not None or found is None:
+                reply = self._refuse(message, wire.REFUSED_FULL, backlog_ms)
+            else:
+                flags = message.flags | wire.FLAG_HELD | wire.FLAG_DURABLE
+                reply = self._ack(message, flags, found[1], backlog_ms)
+            self._transport.send(address, [wire.encode(reply)])
+
+    def _ack(self, message: wire.Message, flags: int, write: int, backlog_ms: int) -> wire.Message:
+        return self._reply(message, wire.OP_PUT_ACK, flags, write, message.fragments, backlog_ms)
+
+    def _refuse(self, message: wire.Message, reason: int, backlog_ms: int) -> wire.Message:
+        self.stats.refused += 1
+        echoed = message.flags & (_ECHOED_FLAGS | wire.FLAG_RECLAIM)
+        asked = message.content, message.fragments
+        reply = self._reply(message, wire.OP_REFUSED, echoed, *asked, backlog_ms)
+        return reply._replace(generation=reason)
+
+    def _on_list(self, address: str, message: wire.Message) -> None:
+        """Not answered where the asker knows a newer list of members: by this one, its blocks may be
+        another's. It asks again."""
+        self.stats.lists += 1
+        if not is_later(message.generation, self.members.epoch):
+            self._listing.ask(address, message)
+
+    def _on_page(self, address: str, message: wire.Message, page: bytes, fresh: int) -> None:
+        flags = message.flags & wire.FLAG_TOMBSTONES
+        flags |= wire.FLAG_HELD if flags and not self.joining.in_doubt else 0
+        reply = self._reply(message, wire.OP_KEYS, flags, fresh, 0, 0)
+        self._transport.send(address, [wire.encode(reply._replace(value=page))])
+
+    def _on_members(self, message: wire.Message) -> None:
+        try:
+            members = Members.decode(message.value)
+        except MalformedError as error:
+            self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
+            return
+        self.joining.follow(members)
+        if message.sequence:
+            self.joining.probed(message.sequence)
+
+    def _reply(
+        self, message: wire.Message, op: int, flags: int, write: int, fragments: int, backlog_ms: int
+    ) -> wire.Message:
+        """A reply echoes what says which fragment it is, and who asked in which order."""
+        return wire.Message(
+            op, message.key, message.fragment, fragments, flags, 0, message.sequence, message.depth,
+            message.chain_blocks, message.parent, backlog_ms, message.recompute_ms, message.tenant, write,
+            (0, 0, 0), self.members.epoch & 0xFF,
+        )  # fmt: skip
+
+    def _count_get(self, flags: int) -> None:
+        self.stats.gets += 1
+        if not flags:
+            return
+        self.stats.retries += bool(flags & wire.FLAG_RETRY)
+        self.stats.bypasses += bool(flags & wire.FLAG_BYPASS)
+        self.stats.repairs += bool(flags & wire.FLAG_REPAIR)
+        self.stats.fills += bool(flags & wire.FLAG_FILL)
+
+
+def _held(is_new: bool) -> int:
+    """Flags of the acknowledgement of a PUT whose block is here now."""
+    return wire.FLAG_HELD | (wire.FLAG_CREATED if is_new else 0)
+
+
+def _is_of(message: wire.Message, fragments: int, write: int) -> bool:
+    """Whether a GET may be answered from a block of so many fragments, of this write."""
+    return message.content in (0, write) and message.fragments in (0, fragments)

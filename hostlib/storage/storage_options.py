@@ -1,0 +1,53 @@
+"""What a storage node is told of its world, and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """What a storage node is told of its world."""
+
+    address: str = ""
+    """Its own; empty where it has no peers."""
+    link_bit_s: float = 0.0
+    """Turns what is queued into a backlog in ms; 0 for unlimited."""
+    ssd_bytes_per_s: float = 0.0
+    """Of the modelled device; 0 for unlimited."""
+    read_ahead_blocks: int = 0
+    controller: str | None = None
+    """Address of who is told, by HELLO, that this node lives."""
+
+
+@dataclass(slots=True)
+class StorageStats:
+    """What a storage node saw, in messages."""
+
+    gets: int = 0
+    retries: int = 0
+    """GETs that were asked before."""
+    bypasses: int = 0
+    """GETs past the pool."""
+    repairs: int = 0
+    """GETs because the pool's value was wrong."""
+    fills: int = 0
+    """GETs on behalf of a pool."""
+    values: int = 0
+    not_found: int = 0
+    puts: int = 0
+    reclaims: int = 0
+    """PUTs on their way out of a pool."""
+    stats: int = 0
+    deletes: int = 0
+    lists: int = 0
+    refused: int = 0
+    other_writes: int = 0
+    """GETs for another write of a block than is here, or another length."""
+    unreadable: int = 0
+    """Blocks that the disk could not give back."""
+    unexpected: int = 0
+    overloaded: int = 0
+    """GETs refused, and acknowledgements left out, because too much waited for the disk."""
+    malformed: dict[str, int] = field(default_factory=dict)
+    """By reason."""

@@ -1,0 +1,435 @@
+"""The blocks of a storage node: DRAM over SSD, both bounded, and PUTs that are not complete yet.
+
+Blocks have any length. Of two writes of one block the first that is complete stays; blocks are immutable.
+What left DRAM for the SSD can be read while it is being written there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from hostlib import native
+from hostlib.protocol import wire
+from hostlib.protocol.block import Block, Derive, Derived, Place
+from hostlib.protocol.content import derived_write
+from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
+from hostlib.protocol.tombstones import Tombstone, Tombstones
+from hostlib.storage.graveyard import Graveyard
+from hostlib.transport.assembly import Assembly, is_whole_fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hostlib.native import Core, Served
+    from hostlib.storage.ssd import SsdTier
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """Bounds."""
+
+    max_partial: int = 1024
+    """Writes of which some fragments are there; the oldest gives way."""
+    max_partial_bytes: int = 256 << 20
+    tenant_bytes: int = 0
+    """What one tenant may hold, in bytes of blocks; 0 for no limit."""
+    max_waiting_bytes: int = 256 << 20
+    """Of blocks on their way to the disk; above that, PUTs are refused for now."""
+
+
+@dataclass(slots=True)
+class StoreStats:
+    """Blocks."""
+
+    dram_hits: int = 0
+    ssd_hits: int = 0
+    misses: int = 0
+    stored: int = 0
+    demoted: int = 0
+    """Moved from DRAM to SSD."""
+    read_ahead: int = 0
+    """Moved from SSD to DRAM before anyone asked for them."""
+    read_ahead_hits: int = 0
+    """Of those, asked for since."""
+    read_ahead_unused: int = 0
+    """Of those, moved back before anyone asked for them."""
+    partial_dropped: int = 0
+    """PUTs given up incomplete, to make room for newer ones."""
+    lost_from_dram: int = 0
+    """Left DRAM and could not be kept on SSD."""
+    deleted: int = 0
+    """Because their writer said so."""
+    came_back: int = 0
+    """Writes that were put or copied here after they had been deleted, and refused."""
+
+
+class Kept(Enum):
+    """What became of a fragment that was put."""
+
+    RECEIVED = 0
+    """The block is not whole yet."""
+    HELD = 1
+    """The block is held, as it was asked for."""
+    COMMITTING = 2
+    """The block is whole, and on its way to stable storage: see `BlockStore.when_safe`."""
+    REFUSED = 3
+
+
+class Outcome(NamedTuple):
+    """`write`: the content id of what is held; `reason`: why it is refused."""
+
+    kept: Kept
+    write: int = 0
+    reason: int = 0
+
+
+RECEIVED = Outcome(Kept.RECEIVED)
+
+
+class BlockStore:
+    """Least recently used DRAM blocks are demoted to SSD.
+
+    A block in DRAM may be one that was there from the start: `derive` makes its content when it is read. It
+    takes its full size of the DRAM budget all the same.
+    """
+
+    def __init__(
+        self,
+        dram_bytes: int,
+        ssd: SsdTier | None,
+        derive: Derive,
+        options: StoreOptions | None = None,
+        tombstones: Tombstones | None = None,
+    ) -> None:
+        self.stats = StoreStats()
+        self.graveyard = Graveyard(Tombstones() if tombstones is None else tombstones, ssd)
+        """What was deleted."""
+        self._options = options or StoreOptions()
+        self._dram_bytes = dram_bytes
+        self._dram_used = 0
+        self._dram: OrderedDict[Place, Block | Derived] = OrderedDict()
+        self._ssd = ssd
+        self._derive = derive
+        partial = self._options.max_partial, self._options.max_partial_bytes
+        self._assembly = Assembly(*partial, native.core())
+        self._not_asked: set[Place] = set()
+        """Blocks in DRAM that were read ahead."""
+        self._tenant_bytes: Counter[int] = Counter()
+        self._shelf = (self._dram, self._not_asked, derive, Place, Block)
+        """For the compiled core."""
+        if ssd is not None:
+            ssd.on_gone = self._on_gone_from_ssd
+            for place, length in ssd.lengths:
+                self._tenant_bytes[place.tenant] += length
+
+    def preload(
+        self, places: Sequence[Place], length: int, lengths: Mapping[Place, int] | None = None
+    ) -> None:
+        """Hold these blocks of derived content, most recently used last, without having received them.
+
+        `lengths` names those that do not have `length`.
+        """
+        blocks = [(place, Derived((lengths or {}).get(place, length))) for place in places]
+        split = self._first_in_dram([block.length for _, block in blocks])
+        if self._ssd is not None:
+            new = [(place, block) for place, block in blocks[:split] if place not in self]
+            self._ssd.preload(new)
+            for place, block in new:
+                if place in self._ssd:
+                    self._tenant_bytes[place.tenant] += block.length
+        for place, block in blocks[split:]:
+            if place not in self:
+                self._tenant_bytes[place.tenant] += block.length
+                self._insert(place, block)
+
+    def drop(self, place: Place) -> None:
+        """Hold a block no longer."""
+        block = self._dram.pop(place, None)
+        if block is not None:
+            self._dram_used -= _length(block)
+            self._not_asked.discard(place)
+        if self._ssd is not None and place in self._ssd:
+            self._ssd.drop(place)
+        elif block is not None:
+            self._tenant_bytes[place.tenant] -= _length(block)
+
+    def _first_in_dram(self, lengths: Sequence[int]) -> int:
+        """From which one on they fit, the last ones first; one always does."""
+        first, room = max(0, len(lengths) - 1), self._dram_bytes - sum(lengths[-1:])
+        while first and lengths[first - 1] <= room:
+            first -= 1
+            room -= lengths[first]
+        return first
+
+    def get(self, place: Place) -> Block | None:
+        """A complete block; None if it isn't here. UnreadableError if the disk can't give it back."""
+        block = self._dram.get(place)
+        if block is None:
+            self.read_from_ssd(place)
+            block = self._dram.get(place)
+            if block is None:
+                self.stats.misses += 1
+                return None
+        else:
+            self._dram.move_to_end(place)
+            self.stats.dram_hits += 1
+            if place in self._not_asked:
+                self._not_asked.remove(place)
+                self.stats.read_ahead_hits += 1
+        return self._derive(place, block.length) if isinstance(block, Derived) else block
+
+    def serve(
+        self,
+        core: Core,
+        datagrams: Sequence[wire.Buffer],
+        at: int,
+        epoch: int,
+        backlog_ms: Callable[[int], int],
+        replies: list[bytes],
+    ) -> Served | None:
+        """The answers to those datagrams from there on that are GETs of one tenant for blocks in DRAM."""
+        served = core.serve_gets(datagrams, at, self._shelf, epoch, backlog_ms, replies)
+        if served is not None:
+            self.stats.dram_hits += served[0]
+        return served
+
+    def find(self, place: Place) -> tuple[int, int] | None:
+        """Length in bytes and content id of a block that is here, without reading it."""
+        block = self._dram.get(place)
+        if block is not None:
+            return _length(block), derived_write(place.key) if isinstance(block, Derived) else block.write
+        if self._ssd is not None and place in self._ssd:
+            return self._ssd.length(place), self._ssd.write_of(place) or derived_write(place.key)
+        return None
+
+    def put_fragment(self, message: wire.Message, address: str = "") -> Outcome:
+        """Keep one fragment of a PUT of the host with that address."""
+        place = Place(message.tenant, message.key)
+        durable = bool(message.flags & wire.FLAG_DURABLE)
+        if place in self:
+            return self._keep_held(place, durable)
+        if not is_whole_fragment(message) or not message.content:
+            return Outcome(Kept.REFUSED, reason=wire.REFUSED_LENGTH)
+        reason = self._why_not(message, durable)
+        if reason:
+            return Outcome(Kept.REFUSED, reason=reason)
+        block = self._assembly.add(message, address)
+        self.stats.partial_dropped = self._assembly.given_up
+        if block is None:
+            return RECEIVED
+        return self.put(place, block, durable)
+
+    def put_run(
+        self, core: Core, message: wire.Message, address: str, puts: list[bytes], at: int, count: int
+    ) -> tuple[int, int, Outcome]:
+        """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
+        the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
+        to come one by one."""
+        place = Place(message.tenant, message.key)
+        durable = bool(message.flags & wire.FLAG_DURABLE)
+        if place in self:
+            return 0, 0 if durable else count, self._keep_held(place, durable)
+        if self._why_not(message, durable):
+            return 0, 0, RECEIVED
+        write = (message.tenant, message.key, message.content, address)
+        taken, block = self._assembly.add_run(core, write, message.fragments, puts, at, count)
+        if block is None:
+            return taken, 0, RECEIVED
+        return taken - 1, 1, self.put(place, block, durable)
+
+    def put(self, place: Place, block: Block, durable: bool) -> Outcome:
+        """Keep a whole block that is not here, unless this write of it was deleted."""
+        if self.graveyard.stones.forbids(place, block.write, block.tag(0)):
+            self.stats.came_back += 1
+            return Outcome(Kept.REFUSED, reason=wire.REFUSED_DELETED)
+        self.stats.stored += 1
+        self._tenant_bytes[place.tenant] += len(block.content)
+        if durable:
+            assert self._ssd is not None
+            self._ssd.keep(place, block)
+            self.graveyard.is_there()
+        self._insert(place, block)
+        return Outcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
+
+    def delete(self, stone: Tombstone, age_s: float = 0.0) -> bool:
+        """Remember a tombstone, and forget the block if it is that write's; False if the proof is not that
+        write's. `graveyard.when_safe` says when a power cut does not bring it back."""
+        found = self.find(stone.place)
+        if found is not None and found[1] == stone.write:
+            tag = self._first_tag(stone.place)
+            if tag is not None and not stone.deletes(stone.write, tag):
+                return False
+            self.drop(stone.place)
+            self.stats.deleted += 1
+        self.graveyard.bury(stone, age_s)
+        return True
+
+    def tenants(self) -> set[int]:
+        """Whose blocks are here."""
+        return {place.tenant for place in self.places()}
+
+    def forget_tenant(self, tenant: int) -> None:
+        """Hold none of a tenant's blocks."""
+        for place in [place for place in self.places() if place.tenant == tenant]:
+            self.drop(place)
+
+    def _first_tag(self, place: Place) -> bytes | None:
+        """Of a block that is here; None if its disk can't give it back, and so it is gone."""
+        block = self._dram.get(place)
+        try:
+            if block is None and self._ssd is not None:
+                block = self._ssd.get(place)
+        except UnreadableError:
+            return None
+        if isinstance(block, Derived):
+            block = self._derive(place, block.length)
+        return block.tag(0) if block is not None else None
+
+    def replace(self, place: Place, block: Block, durable: bool) -> bool:
+        """Keep a whole block in place of the one that is here; whether they differ. A disk has the one or the
+        other at any time."""
+        held = self._dram.get(place)
+        if self.graveyard.stones.forbids(place, block.write, block.tag(0)):
+            return False
+        if held == block and (not durable or (self._ssd is not None and place in self._ssd)):
+            return False
+        self.drop(place)
+        self.put(place, block, durable)
+        return True
+
+    def when_safe(self, place: Place, done: Callable[[DiskError | None], None]) -> None:
+        """Call `done` when the block is on stable storage, or when it is certain that it won't be."""
+        block = self._dram.get(place)
+        if self._ssd is None or (block is None and place not in self._ssd):
+            done(DiskFullError("no disk, or the block is gone"))
+        elif place in self._ssd:
+            self._ssd.keep(place, Derived(1), done)  # it is there: only `done` matters
+        else:
+            assert block is not None
+            self._ssd.keep(place, block, done)
+
+    def __contains__(self, place: object) -> bool:
+        return place in self._dram or (self._ssd is not None and place in self._ssd)
+
+    def places(self) -> list[Place]:
+        """Of all blocks, in order."""
+        held = set(self._dram)
+        if self._ssd is not None:
+            held.update(place for place, _ in self._ssd.lengths)
+        return sorted(held)
+
+    def on_ssd_only(self, place: Place) -> bool:
+        """Whether the block has to be read from SSD first."""
+        return place not in self._dram and self._ssd is not None and place in self._ssd
+
+    def ssd_length(self, place: Place) -> int:
+        """Of a block on SSD, in bytes; 0 if it is not there any more."""
+        return self._ssd.length(place) if self._ssd is not None and place in self._ssd else 0
+
+    def read_from_ssd(self, place: Place) -> None:
+        """Move a block to DRAM, if it is still on SSD only, blocking. UnreadableError."""
+        block = self._ssd.get(place) if self._ssd is not None and place not in self._dram else None
+        if block is not None:
+            self._take_from_ssd(place, block, ahead=False)
+
+    async def load(self, place: Place, ahead: bool) -> None:
+        """As `read_from_ssd`, while others go on; `ahead`: before anyone asked for it."""
+        if self._ssd is None or place in self._dram:
+            return
+        block = await self._ssd.load(place)
+        if block is not None and place not in self._dram:
+            self._take_from_ssd(place, block, ahead)
+
+    def _take_from_ssd(self, place: Place, block: Block | Derived, ahead: bool) -> None:
+        if ahead:
+            self.stats.read_ahead += 1
+            self._not_asked.add(place)
+        else:
+            self.stats.ssd_hits += 1
+        self._insert(place, block)
+
+    @property
+    def has_disk(self) -> bool:
+        """Whether anything can be kept on stable storage."""
+        return self._ssd is not None
+
+    def has_room(self) -> bool:
+        """Whether more may be on its way to the disk than is by now."""
+        return self._ssd is None or self._ssd.waiting_bytes <= self._options.max_waiting_bytes
+
+    def commit_wait_s(self) -> float:
+        """How long a durable PUT waits for the disk now."""
+        return self._ssd.wait_s() if self._ssd is not None else 0.0
+
+    def sizes(self) -> dict[str, int]:
+        """Blocks in each place."""
+        return {
+            "dram": len(self._dram),
+            "ssd": len(self._ssd) if self._ssd is not None else 0,
+            "partial": len(self._assembly),
+        }
+
+    def abandon(self) -> None:
+        """Put nothing on SSD any more: for tests of crashes."""
+        if self._ssd is not None:
+            self._ssd.abandon()
+
+    def flush(self) -> None:
+        """Put all of DRAM on SSD, blocking: for a clean stop. DiskError if that can't be."""
+        if self._ssd is not None:
+            for place, block in self._dram.items():
+                self._ssd.keep(place, block)
+            self._ssd.flush()
+
+    def _keep_held(self, place: Place, durable: bool) -> Outcome:
+        """A PUT of a block that is here is a use of it."""
+        if place in self._dram:
+            self._dram.move_to_end(place)
+        found = self.find(place)
+        assert found is not None
+        if not durable:
+            return Outcome(Kept.HELD, found[1])
+        if self._ssd is None:
+            return Outcome(Kept.REFUSED, reason=wire.REFUSED_FULL)
+        return Outcome(Kept.COMMITTING, found[1])
+
+    def _why_not(self, message: wire.Message, durable: bool) -> int:
+        """The reason to refuse a fragment of a block that is not here; 0 for none."""
+        if durable and self._ssd is None:
+            return wire.REFUSED_FULL
+        if not self.has_room():
+            return wire.REFUSED_BUSY
+        most = self._options.tenant_bytes
+        if most and self._tenant_bytes[message.tenant] + message.fragments * wire.VALUE_BYTES > most:
+            return wire.REFUSED_QUOTA
+        return 0
+
+    def _insert(self, place: Place, block: Block | Derived) -> None:
+        self._dram[place] = block
+        self._dram_used += _length(block)
+        while self._dram_used > self._dram_bytes and len(self._dram) > 1:
+            self._demote(*self._dram.popitem(last=False))
+
+    def _demote(self, place: Place, block: Block | Derived) -> None:
+        self._dram_used -= _length(block)
+        if place in self._not_asked:
+            self._not_asked.remove(place)
+            self.stats.read_ahead_unused += 1
+        if self._ssd is not None and place not in self._ssd:
+            self.stats.demoted += 1
+            self._ssd.keep(place, block)
+        if self._ssd is None or place not in self._ssd:
+            self.stats.lost_from_dram += 1
+            self._tenant_bytes[place.tenant] -= _length(block)
+
+    def _on_gone_from_ssd(self, place: Place, length: int) -> None:
+        if place not in self._dram:
+            self._tenant_bytes[place.tenant] -= length
+
+
+def _length(block: Block | Derived) -> int:
+    return block.length if isinstance(block, Derived) else len(block.content)

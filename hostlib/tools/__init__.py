@@ -1,0 +1,1 @@
+"""Tools beside the hosts: a benchmark, a fuzzer, and the wire format as a Scapy layer."""

@@ -1,0 +1,1 @@
+"""Datagrams in and out, timers, and blocks put together from fragments."""

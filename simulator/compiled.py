@@ -1,0 +1,170 @@
+"""The simulator's compiled core: which modules mypyc compiles, where the build lies, and whether it is used.
+
+`make compiled` (`python -m experiments.simulate.compile`) makes extensions of the Python files named here.
+Those files stay the only description: a build belongs to one version of them, of what they import, of mypy
+and of Python, lies apart from them, in the environment's own folder, and is used only where it is theirs.
+Without it, with WEIR_PURE=1, with WEIR_COMPILED=0, or where one of the modules was imported before this one,
+the same files run in Python. Results are the same to the last bit (tests/simulator/test_compiled.py).
+
+Compiled modules call each other without Python's interpreter, so either all of them are compiled or none is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[1]
+GROUP = "weir_simulator"
+LIBRARY = f"{GROUP}__mypyc"
+"""What mypyc calls the extension that has all code; each module's own only leads there."""
+SUFFIX = EXTENSION_SUFFIXES[0]
+FLAGS = (
+    "-O2",
+    "-g0",
+    "-ffp-contract=off",  # figures are to be those that Python computes, to the last bit
+    "-Wno-error",  # what the C compiler thinks of what mypyc wrote is not for whoever builds it
+)
+_SIMULATOR = (
+    "budget chunks client control decoders direct events front gpu hints holders lane lanes lenders link "
+    "messages network node peers prefix prefix_routing pushed record routing simulation steps store switch "
+    "system warm watched_routing workload"
+)
+_EMULATED = (
+    "answers client control cpu lanes lenders live_puts machine network node pushed reported routing store "
+    "switch"
+)
+_POOL = (
+    "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "
+    "turnover"
+)
+MODULES = (
+    *(f"controller.pool.{name}" for name in _POOL.split()),
+    *(f"simulator.{name}" for name in _SIMULATOR.split()),
+    *(f"simulator.emulated.{name}" for name in _EMULATED.split()),
+    "hostlib.client.backlogs",
+    "hostlib.model.eviction",
+    "hostlib.model.gate",
+    "hostlib.protocol.homes",
+    "hostlib.model.remaining",
+    "hostlib.model.tiers",
+    "workload.generate",
+    "workload.recency",
+    "workload.schedule",
+)
+"""What takes a simulation's time. Left out is what is sent between processes (scenarios, results), because
+objects of compiled classes can't be."""
+
+CONSTANTS = ("controller.p4runtime.base_state", "controller.config", "hostlib.protocol.wire")
+"""Modules that are not compiled, but whose constants (Final) are compiled in."""
+
+KNOWN = ("controller", "simulator", "hostlib", "topologies", "workload")
+"""Folders whose files are a build's sources, compiled or not: the C relies on the types in what it imports.
+A test compares them with the imports."""
+KNOWN_FILES = ("v1model/binding/digests.py",)
+FROM = "WEIR_COMPILED_FROM"
+"""Environment variable with the folder of a build to use instead: of one that is not compared yet."""
+
+
+def source(module: str) -> Path:
+    """A module's file."""
+    return ROOT / f"{module.replace('.', '/')}.py"
+
+
+def sources() -> list[str]:
+    """The files, from the root, that a build belongs to."""
+    found = list(KNOWN_FILES)
+    for top in KNOWN:
+        for path, folders, names in os.walk(ROOT / top):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            kept = [name for name in names if name.endswith(".py") and not name.startswith(".")]
+            found += [f"{path[len(str(ROOT)) + 1 :]}/{name}" for name in kept]
+    return sorted(found)
+
+
+def folder() -> Path:
+    """Where the build of the sources as they are now lies, or would lie; 4 ms, at each start."""
+    digest = hashlib.sha256(" ".join((sys.version, *FLAGS, *MODULES, _mypy())).encode())
+    for name in sources():
+        content = (ROOT / name).read_bytes()
+        digest.update(b"%s\0%d\0" % (name.encode(), len(content)) + content)
+    return Path(sys.prefix) / "lib" / "weir" / f"{GROUP}-{digest.hexdigest()[:20]}"
+
+
+def _mypy() -> str:
+    """The version that is to be installed: what it makes of the same files is its own."""
+    pinned = re.search(r"^mypy==\S+", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    return pinned[0] if pinned else ""
+
+
+def in_use() -> bool:
+    """Whether the simulator runs compiled in this process."""
+    return any(isinstance(finder, _Finder) for finder in sys.meta_path)
+
+
+def core() -> str:
+    """The same in a word, for results: "compiled" or "Python"."""
+    return "compiled" if in_use() else "Python"
+
+
+def engine() -> str:
+    """What pages and summaries say of who played what they show."""
+    return "simulator, compiled" if in_use() else "simulator, in Python"
+
+
+def use() -> None:
+    """Have the modules imported from the build from now on, if that is possible."""
+    refused = os.environ.get("WEIR_PURE") == "1" or os.environ.get("WEIR_COMPILED") == "0"
+    if refused or in_use() or any(module in sys.modules for module in MODULES):
+        return
+    asked_for = os.environ.get(FROM)
+    built = Path(asked_for) if asked_for else folder()
+    if not built.is_dir():
+        return
+    try:
+        _load(LIBRARY, built)
+    except ImportError:  # of another machine's Python: as if it were not there
+        if asked_for:
+            raise
+        return
+    with contextlib.suppress(OSError):  # someone else's, or read only
+        os.utime(built)  # so that it is not taken for one that nobody uses
+    sys.meta_path.insert(0, _Finder(built))
+
+
+class _Finder(MetaPathFinder):
+    """Finds the compiled modules before Python finds their sources."""
+
+    def __init__(self, built: Path) -> None:
+        self._built = built
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """None for whatever is not compiled."""
+        if fullname not in MODULES:
+            return None
+        return spec_from_file_location(fullname, self._built / f"{fullname}{SUFFIX}")
+
+
+def _load(name: str, built: Path) -> None:
+    """Make it importable by its name, as the modules' own extensions ask for it."""
+    spec = spec_from_file_location(name, built / f"{name}{SUFFIX}")
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise

@@ -1,0 +1,100 @@
+"""Nodes that decode, apart from those that prefill: KV moves to one of them before the first token.
+
+Nodes and decoders stand in racks; what leaves a rack passes its uplink, what enters another one the downlink
+there. Who decodes is chosen when the prefill has ended: in turn, by load (the fewest tokens held), or by the
+network as well (transfer as the links are now, plus one step), which is what NetKV (arXiv 2606.03910) adds.
+Decoders without room for a request's KV are chosen only where none has it.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from simulator.events import Loop, Steps
+from simulator.gpu import Gpu
+from simulator.hardware import Decoders
+from simulator.link import Link
+from simulator.scenario import GB, GBIT_BYTES
+from workload.cost import CostModel
+
+
+class _Rack:
+    """The links between a rack and the rest."""
+
+    def __init__(self, name: str, bytes_per_s: float) -> None:
+        self.up, self.down = Link(f"{name} up", bytes_per_s, 0.0), Link(f"{name} down", bytes_per_s, 0.0)
+
+
+class DecoderPool:
+    """All decoders and the links of the KV that moves to them, at `link_gbit_s` each."""
+
+    def __init__(
+        self, loop: Loop, cost: CostModel, options: Decoders, nodes: int, link_gbit_s: float
+    ) -> None:
+        self._loop, self._options, self._nodes = loop, options, nodes
+        self._token_bytes = cost.model.kv_bytes_per_token
+        rate = link_gbit_s * GBIT_BYTES
+        self._tokens = options.running_gb * GB / self._token_bytes
+        self.gpus = [Gpu(loop, cost, True, self._tokens, 1) for _ in range(options.count)]
+        self._held = [0.0] * options.count
+        """Tokens of the requests that each has, or waits for."""
+        self._out = [Link(f"node {n} to decoders", rate, 0.0) for n in range(nodes)]
+        self._in = [Link(f"decoder {n} in", rate, 0.0) for n in range(options.count)]
+        load = options.load_gbyte_s * GB
+        self._loads = [Link(f"decoder {n} load", load, 0.0) for n in range(options.count)] if load else []
+        uplink = (options.uplink_gbit_s or link_gbit_s * (nodes + options.count)) * GBIT_BYTES
+        self._racks = [_Rack(f"rack {n}", uplink) for n in range(options.racks)]
+        self._turn = 0
+
+    @property
+    def links(self) -> list[Link]:
+        """All of them."""
+        racks = chain.from_iterable((rack.up, rack.down) for rack in self._racks)
+        return [*self._out, *self._in, *racks]
+
+    def choose(self, node: int, tokens: int) -> int:
+        """Who decodes a request of so many tokens; they count as its own from now on."""
+        places = range(self._options.count)
+        if self._options.placing == "round_robin":
+            self._turn += 1
+            chosen = self._turn % self._options.count
+        elif self._options.placing == "load":
+            chosen = min(places, key=lambda place: (self._held[place], place))
+        else:
+            chosen = min(places, key=lambda place: (*self._expected(node, place, tokens), place))
+        self._held[chosen] += tokens
+        return chosen
+
+    def bring(self, node: int, decoder: int, tokens: int, moved_tokens: int) -> Steps:
+        """Wait for room at the decoder, then for the KV."""
+        yield from self.gpus[decoder].admit(tokens)
+        now_s, size_bytes = self._loop.now, moved_tokens * self._token_bytes
+        tail_s = now_s
+        for link in self._way(node, decoder):
+            _, tail_s = link.send(now_s, size_bytes, size_bytes, tail_s)
+        yield tail_s - now_s
+        if self._loads:
+            now_s = self._loop.now
+            yield self._loads[decoder].send(now_s, size_bytes, size_bytes)[1] - now_s
+
+    def decode(self, decoder: int, tokens: int, output_tokens: int, context_tokens: int) -> Steps:
+        """The tokens after the first; then the room is free again."""
+        yield from self.gpus[decoder].decode(output_tokens, context_tokens)
+        self.gpus[decoder].leave(tokens)
+        self._held[decoder] -= tokens
+
+    def _expected(self, node: int, decoder: int, tokens: int) -> tuple[bool, float]:
+        """Whether there is no room, and seconds until the first token."""
+        now_s = self._loop.now
+        waits_s = max(
+            link.wait_s(now_s) + tokens * self._token_bytes / link.bytes_per_s
+            for link in self._way(node, decoder)
+        )
+        full = self._held[decoder] + tokens > self._tokens
+        return full, waits_s + self.gpus[decoder].step_s
+
+    def _way(self, node: int, decoder: int) -> list[Link]:
+        racks = self._options.racks
+        here, there = node * racks // self._nodes, decoder * racks // self._options.count
+        between = [] if here == there else [self._racks[here].up, self._racks[there].down]
+        return [self._out[node], *between, self._in[decoder]]

@@ -1,0 +1,46 @@
+"""What answering GETs takes a host process, and what it says of the values that wait in its socket."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from simulator.events import Loop
+from simulator.link import Link
+from simulator.machine import Machine
+from simulator.messages import PROBE, QUESTION, Ask, fragments_of
+
+
+def answer_s(machine: Machine, asks: Sequence[Ask]) -> float:
+    """CPU time for so many blocks and fragments."""
+    blocks = sum(ask.part == PROBE for ask in asks)
+    return blocks * machine.store_block_s + fragments_of(asks) * machine.store_fragment_s
+
+
+class SocketBacklog:
+    """What waits on a host's link as the host says it: a socket counts buffers, which are larger than what is
+    in them, and the host speaks in whole milliseconds of its own."""
+
+    def __init__(self, loop: Loop, egress: Link, value_bytes: float, machine: Machine) -> None:
+        self._loop, self._egress, self._value_bytes, self._machine = loop, egress, value_bytes, machine
+        self._overheads_s: deque[tuple[float, float]] = deque()
+        """When what was handed over leaves, and by how much its buffers add to the backlog."""
+
+    def handed_over(self, asks: Sequence[Ask]) -> None:
+        """The values that these asked for have been: note what the buffers are larger than these."""
+        machine = self._machine
+        if machine.buffer_share:
+            sent = [ask for ask in asks if ask.part != QUESTION]
+            lumps = -(-fragments_of(sent) // machine.lump_fragments)
+            extra_bytes = lumps * machine.buffer_share * self._value_bytes
+            self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
+
+    def said_ms(self, wait_ms: float) -> float:
+        """Of what waits for so long."""
+        now_s, overheads_s = self._loop.now, self._overheads_s
+        if overheads_s:
+            while overheads_s and overheads_s[0][0] <= now_s:
+                overheads_s.popleft()
+            wait_ms += 1000 * sum((extra_s for _, extra_s in overheads_s), 0.0)
+        machine = self._machine
+        return round(wait_ms / machine.pace) * machine.pace if machine.cores else wait_ms

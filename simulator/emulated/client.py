@@ -1,0 +1,91 @@
+"""A node's way to the network that is part of a host process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from simulator.client import Client, ClientOptions
+from simulator.emulated.lanes import LiveLanes
+from simulator.emulated.live_puts import LivePuts
+from simulator.emulated.machine import Carrier
+from simulator.events import Loop
+from simulator.machine import Machine
+from simulator.messages import PROBE, Block, Put, Reply, fragments_of
+from simulator.network import Network
+from simulator.pushed import PushedParts
+
+
+class EmulatedClient(Client):
+    """It takes CPU time for each fragment that comes. With `machine.live_turns` lanes take turns, and PUTs
+    are sent, as hosts do."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        name: str,
+        network: Network,
+        options: ClientOptions,
+        pushed: PushedParts | None,
+        carrier: Carrier,
+    ) -> None:
+        options = emulated_options(options, carrier.machine)
+        super().__init__(loop, name, network, options, pushed)
+        self._process, self._fragment_s = carrier.node_process(name), carrier.machine.node_fragment_s
+        self._live_puts: LivePuts | None = None
+        if carrier.machine.live_turns:
+            lanes = LiveLanes(options.lane)
+            self._lanes = lanes
+            self._live_puts = LivePuts(loop, name, network, lanes, options.lane, options.put_workers)
+
+    def newly_stored(self) -> list[Block]:
+        """Of its PUTs that were sent as hosts send them: blocks that homes hold, since it was asked last."""
+        if self._live_puts is None:
+            return []
+        stored, self._live_puts.stored = self._live_puts.stored, []
+        return stored
+
+    def waiting_blocks(self) -> float:
+        """Blocks being fetched, as far as they have not come: as hosts tell the router, one of which nothing
+        has come is a single fragment (its length is not known yet)."""
+        return sum(self.outstanding(1).values(), 0.0)
+
+    def outstanding(self, unknown: int | None = None) -> dict[str, float]:
+        """The same by home; one of which nothing has come counts as so many fragments, or as a whole block,
+        as hosts count for their gate."""
+        waiting: dict[str, float] = {}
+        for transfer in self._transfers.values():
+            block, missing = transfer.block, transfer.missing
+            left = unknown or block.fragments
+            if not missing & 1 << PROBE:
+                left = sum(fragments for part, fragments in enumerate(block.parts) if missing & 1 << part)
+            waiting[block.home] = waiting.get(block.home, 0.0) + left / block.fragments
+        return waiting
+
+    def store(self, blocks: Iterable[Block]) -> None:
+        if self._live_puts is None:
+            super().store(blocks)
+        else:
+            self._live_puts.store(blocks, self._options.max_waiting_puts)
+
+    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
+        cost_s = fragments_of([reply.ask for reply in replies]) * self._fragment_s
+        self._process.do(cost_s, super().replied, replies, neighbour, tail_s)
+
+    def acknowledged(self, put: Put) -> None:
+        action = super().acknowledged if self._live_puts is None else self._live_puts.acknowledged
+        self._process.do(put.fragments * self._fragment_s, action, put)
+
+
+def emulated_options(options: ClientOptions, machine: Machine) -> ClientOptions:
+    """Of a host process: its times are so many times as long here, and of a block that its home holds the
+    first window leaves, since an emulated block has few fragments."""
+    lane, pace = options.lane, machine.pace
+    lane = replace(
+        lane,
+        target_backlog_ms=round(lane.target_backlog_ms * pace),
+        merged_backlog_ms=round(lane.merged_backlog_ms * pace),
+        min_timeout_s=lane.min_timeout_s * pace,
+    )
+    before_held = lane.initial_window if machine.cores else options.before_held
+    return replace(options, lane=lane, before_held=before_held)

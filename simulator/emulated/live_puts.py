@@ -1,0 +1,104 @@
+"""PUTs as hosts send them (hostlib.client.offers), where a scenario is compared with the emulator: fragment
+by fragment, within the window of the home's lane, until an acknowledgement says that the home holds the
+block, whoever made it whole.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from hostlib.client.lane import LaneOptions
+from simulator.emulated.lanes import LiveLanes
+from simulator.events import Loop
+from simulator.lane import Lane
+from simulator.messages import Block, Put
+from simulator.network import Network
+
+
+class Piece(Put):
+    """One fragment of a block whose sender sends it fragment by fragment."""
+
+    __slots__ = ()
+
+
+class _Offer:
+    """A block on its way home."""
+
+    __slots__ = ("in_flight", "lane", "waiting")
+
+    def __init__(self, lane: Lane[Put]) -> None:
+        self.lane = lane
+        self.waiting = 0
+        """Fragments that have not left."""
+        self.in_flight = 0
+        """Fragments that are not acknowledged."""
+
+
+class LivePuts:
+    """A node's, so many blocks at a time."""
+
+    def __init__(
+        self, loop: Loop, name: str, network: Network, lanes: LiveLanes, options: LaneOptions, workers: int
+    ) -> None:
+        self.done = 0
+        """Blocks."""
+        self.stored: list[Block] = []
+        """Those of which nobody has told a router yet."""
+        self._loop, self._name, self._network = loop, name, network
+        self._turns, self._options, self._workers = lanes, options, workers
+        self._lanes: dict[str, Lane[Put]] = {}
+        self._waiting: deque[Block] = deque()
+        self._active: dict[bytes, _Offer] = {}
+
+    def store(self, blocks: Iterable[Block], most: int) -> None:
+        """Send these home, in the background; of those that wait `most` are kept."""
+        for block in blocks:
+            if len(self._waiting) < most:
+                self._waiting.append(block)
+        self._start()
+
+    def acknowledged(self, put: Put) -> None:
+        """The home has a fragment, or the whole block."""
+        offer = self._active.get(put.block.key)
+        if offer is None:
+            return  # of a block that it held when another fragment came
+        lane = offer.lane
+        offer.in_flight -= 1
+        lane.settle(1, self._loop.now, 0.0)
+        if put.held:
+            self.done += 1
+            self.stored.append(put.block)
+            del self._active[put.block.key]
+            lane.in_flight -= offer.in_flight
+            lane.waiting = deque(one for one in lane.waiting if one.block is not put.block)
+            self._start()
+        elif not offer.waiting and not offer.in_flight:  # it lost some of them
+            self._queue(put.block, offer)
+        self._pump(lane)
+
+    def _start(self) -> None:
+        while self._waiting and len(self._active) < self._workers:
+            block = self._waiting.popleft()
+            if block.key in self._active:
+                continue
+            lane = self._lanes.get(block.home)
+            if lane is None:
+                lane = self._lanes[block.home] = Lane(self._options)
+                self._turns.puts_to_another()
+            offer = self._active[block.key] = _Offer(lane)
+            self._queue(block, offer)
+            self._pump(lane)
+
+    def _queue(self, block: Block, offer: _Offer) -> None:
+        """All of its fragments."""
+        offer.waiting = block.fragments
+        offer.lane.waiting.extend(Piece(block, 1, self._name, n) for n in range(block.fragments))
+
+    def _pump(self, lane: Lane[Put]) -> None:
+        for put in lane.take(self._loop.now):
+            offer = self._active[put.block.key]
+            offer.waiting -= 1
+            offer.in_flight += 1
+            self._turns.put(1)
+            self._network.put(self._name, put)

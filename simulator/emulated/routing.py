@@ -1,0 +1,27 @@
+"""A router that is a program."""
+
+from __future__ import annotations
+
+from simulator.emulated.machine import Carrier
+from simulator.prefix_routing import LiveRouter
+from simulator.routing import Router, SimulatedCluster
+from simulator.scenario import Nodes, Workload
+from workload.schedule import PlannedScheduler, make_scheduler
+
+
+class EmulatedRouter(Router):
+    """What it learns it learns by its own clock, which an emulation does not make faster."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        nodes: Nodes,
+        cluster: SimulatedCluster,
+        live: LiveRouter | None,
+        carrier: Carrier,
+    ) -> None:
+        super().__init__(workload, nodes, cluster, live)
+        self._pace = carrier.machine.pace
+
+    def _planned(self, nodes: int) -> PlannedScheduler:
+        return make_scheduler(self._workload.scheduler, nodes, self._workload.seed, self._pace)

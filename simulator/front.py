@@ -1,0 +1,96 @@
+"""A switch with memory in front of a pool that nodes read directly: it merges reads, and may keep blocks.
+
+Idealised: every read passes one switch, a block that is on its way from its device is shared by all who ask
+before its last bit (what has passed by then is sent again), and what it keeps is managed as LRU without
+digests or table updates. `Whole` is the bound of all such switches: it has whatever any device has.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from simulator.link import Link, Passage
+from simulator.messages import Block
+from simulator.scenario import GB, Direct, Pool
+
+US = 1e-6
+
+
+class Front:
+    """`capacity_blocks` 0: it only merges."""
+
+    beside_reader = False
+    """Whether blocks come to it through no fabric."""
+
+    def __init__(self, capacity_blocks: int, memory: Link, block_bytes: float, fragments: int = 1) -> None:
+        self.merged = 0
+        self.served = 0
+        self._capacity_blocks, self._memory, self._block_bytes = capacity_blocks, memory, block_bytes
+        self._head_bytes = block_bytes / fragments
+        self._held: OrderedDict[Block, None] = OrderedDict()
+        self._coming: dict[Block, tuple[float, float]] = {}
+
+    def has(self, block: Block, now_s: float) -> bool:
+        """Whether it needs no device for a block: it keeps it, or it is on its way past it."""
+        coming = self._coming.get(block)
+        return block in self._held or (coming is not None and coming[1] > now_s)
+
+    def wait_s(self, block: Block, now_s: float) -> float:
+        """How long until the last bit of a block that it has is there."""
+        coming = self._coming.get(block)
+        return 0.0 if coming is None else max(0.0, coming[1] - now_s)
+
+    def send(self, block: Block, device: Link, now_s: float) -> Passage:
+        """When the first and the last bit of a block come to whoever asks now."""
+        coming = self._coming.get(block)
+        if coming is not None and coming[1] > now_s:
+            return self._join(block, device, coming, now_s)
+        size_bytes = self._block_bytes
+        if block in self._held:
+            self.served += 1
+            self._held.move_to_end(block)
+            return self._memory.send(now_s, size_bytes, self._head_bytes)
+        passage = device.send(now_s, size_bytes, self._head_bytes)
+        self._coming[block] = passage
+        if self._capacity_blocks:
+            self._memory.send(now_s, size_bytes, size_bytes)  # a write takes its time as a read does
+            self._held[block] = None
+            while len(self._held) > self._capacity_blocks:
+                self._held.popitem(last=False)
+        return passage
+
+    def _join(self, block: Block, device: Link, coming: Passage, now_s: float) -> Passage:
+        """Share a block on its way; what of it has passed already is kept here or asked for again."""
+        self.merged += 1
+        head_s, tail_s = coming
+        if now_s <= head_s:
+            return coming
+        source = self._memory if block in self._held else device
+        passed_bytes = self._block_bytes * (now_s - head_s) / (tail_s - head_s)
+        first_s, last_s = source.send(now_s, passed_bytes, self._head_bytes)
+        return first_s, max(tail_s, last_s)
+
+
+class Whole(Front):
+    """Has every block that anybody has, and sends it at once: no switch could do more for who asks."""
+
+    beside_reader = True
+
+    def has(self, block: Block, now_s: float) -> bool:
+        """What nobody has it does not have either, and who has it says so."""
+        return False
+
+    def send(self, block: Block, device: Link, now_s: float) -> Passage:
+        """At once; the reader's own adapter is what takes time."""
+        self.served += 1
+        return now_s, now_s
+
+
+def make_front(direct: Direct, pool: Pool, switches: int, block_bytes: float, fragments: int) -> Front | None:
+    """What a scenario has before its pool that is read directly; `fragments` of a block there."""
+    if direct.front == "none":
+        return None
+    blocks = int(pool.size_gb * switches * GB / block_bytes) if direct.front == "pool" else 0
+    memory = Link("front memory", pool.memory_gbyte_s * GB, pool.memory_latency_us * US)
+    kind = Whole if direct.front == "whole" else Front
+    return kind(blocks, memory, block_bytes, fragments)

@@ -1,0 +1,91 @@
+"""A node's lanes for GETs, as hostlib.client.exchange has them: towards each home one for probes and one for
+bodies, one for the bodies that the pool is going to answer, and a bound for what all have in flight together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.exchange import POOL
+from hostlib.client.lane import LaneOptions
+from simulator.lane import Lane
+from simulator.messages import Ask
+
+
+class Lanes:
+    """By home; the bound is in fragments and stays as it is, because nothing is lost in a simulation."""
+
+    def __init__(self, options: LaneOptions) -> None:
+        hosts = ClientOptions()
+        first = min(options.initial_window, hosts.probe_window)
+        self._bodies = options
+        self._probes = replace(
+            options,
+            initial_window=first,
+            opened_window=hosts.probe_window,
+            min_window=first,
+            max_window=max(hosts.probe_window, options.max_window // 4),
+        )
+        self._most = hosts.node.initial
+        self._lanes: list[Lane[Ask]] = []
+        """All, in the order in which they came to be."""
+        self._probes_to: dict[str, Lane[Ask]] = {}
+        self._bodies_to: dict[str, Lane[Ask]] = {}
+        self._questions_to: dict[str, Lane[Ask]] = {}
+        self._sent = 0
+        self._pool: Lane[Ask] | None = None
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """The pool's lane is there before it has answered."""
+        self._pool = self.bodies(POOL)
+
+    @property
+    def pool(self) -> Lane[Ask]:
+        """Of bodies that the pool is going to answer."""
+        if self._pool is None:
+            self._pool = self.bodies(POOL)
+        return self._pool
+
+    def is_pool(self, lane: Lane[Ask]) -> bool:
+        """Whether it is that one."""
+        return lane is self._pool
+
+    def probes(self, home: str) -> Lane[Ask]:
+        """First fragments."""
+        return self._probes_to.get(home) or self._new(self._probes_to, home, self._probes)
+
+    def questions(self, home: str) -> Lane[Ask]:
+        """Whether blocks are there."""
+        return self._questions_to.get(home) or self._new(self._questions_to, home, self._probes)
+
+    def bodies(self, home: str) -> Lane[Ask]:
+        """What follows when the probe came from there."""
+        return self._bodies_to.get(home) or self._new(self._bodies_to, home, self._bodies)
+
+    def take(self, now_s: float) -> list[Ask]:
+        """What may be sent now. Where the bound is scarce, it is not always the same lane that comes first;
+        a part larger than the bound goes alone."""
+        asks: list[Ask] = []
+        waiting = [lane for lane in self._lanes if lane.waiting]
+        if not waiting:
+            return asks
+        if len(waiting) > 1:
+            first = self._sent % len(self._lanes)
+            waiting = [lane for lane in (*self._lanes[first:], *self._lanes[:first]) if lane.waiting]
+        in_flight = sum([lane.in_flight for lane in self._lanes])
+        for lane in waiting:
+            room = self._most - in_flight
+            if not in_flight:
+                room = max(room, lane.waiting[0].fragments)
+            before = lane.in_flight
+            asks += lane.take(now_s, room)
+            in_flight += lane.in_flight - before
+            self._sent += lane.in_flight - before
+        return asks
+
+    def _new(self, lanes: dict[str, Lane[Ask]], home: str, options: LaneOptions) -> Lane[Ask]:
+        lane = lanes[home] = Lane(options)
+        self._lanes.append(lane)
+        return lane

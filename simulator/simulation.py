@@ -1,0 +1,117 @@
+"""Runs what a scenario describes."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from simulator.checks import check
+from simulator.control import SwitchControl
+from simulator.events import Steps
+from simulator.outcome import outcome
+from simulator.result import SimResult
+from simulator.scenario import Scenario
+from simulator.schema import Document, ScenarioError
+from simulator.switch import Switch
+from simulator.system import System
+from simulator.workload import Demand, make_demand
+from workload.schedule import Route
+from workload.trace import Request
+
+LONGEST_DRAIN_S = 1e6
+"""A run that is not done so long after the last arrival will hardly ever be."""
+
+
+def simulate(scenario: Scenario) -> SimResult:
+    """Run a scenario; ScenarioError where it is impossible."""
+    with _without_collector():
+        return _simulated(scenario, time.process_time())
+
+
+def _simulated(scenario: Scenario, began_s: float) -> SimResult:
+    prepared, demand = prepare(scenario)
+    system = System(prepared, demand)
+    _Run(system).to_the_end()
+    return outcome(system, time.process_time() - began_s)
+
+
+def prepare(scenario: Scenario, document: Document | None = None) -> tuple[Scenario, Demand]:
+    """Everything that can be found wrong before anything runs; ScenarioError, with a document's lines."""
+    check(scenario, document)
+    demand = make_demand(scenario.workload, scenario.model.block_tokens, scenario.nodes.blend)
+    scenario = scenario.changed(model={"block_tokens": demand.block_tokens})
+    check(scenario, document)
+    return scenario, demand
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """A simulation holds millions of objects and hardly any cycles: looking for these took a third of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.collect(0)  # of all that was made, once: nobody holds a simulation that has ended
+            gc.enable()
+
+
+class _Run:
+    def __init__(self, system: System) -> None:
+        self._system, self._loop = system, system.loop
+        self._left = len(system.demand.requests)
+        self._done = self._loop.event()
+
+    def to_the_end(self) -> None:
+        """Until all requests are served; ScenarioError where that is out of reach."""
+        system, requests = self._system, self._system.demand.requests
+        for control in system.controls:
+            self._tick(control)
+        for switch in system.switches:
+            self._forget(switch)
+        arrivals = system.router.arrivals(requests)
+        system.warm()
+        if system.scenario.workload.clients:
+            for _ in range(min(system.scenario.workload.clients, len(requests))):
+                self._loop.start(self._client(arrivals))
+        else:
+            self._loop.start(self._arrivals(arrivals))
+        self._loop.run(until=self._done)
+
+    def _tick(self, control: SwitchControl) -> None:
+        self._loop.after(control.tick(), self._tick, control)
+
+    def _forget(self, switch: Switch) -> None:
+        if self._loop.now > self._system.demand.requests[-1].arrival_s + LONGEST_DRAIN_S:
+            raise ScenarioError(
+                f"{self._left} requests were not served {LONGEST_DRAIN_S:.0f} s after the last came: "
+                "the load is far beyond what this hardware can bear"
+            )
+        switch.forget_counts()
+        self._loop.after(self._system.scenario.pool.sketch_epoch_s, self._forget, switch)
+
+    def _arrivals(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
+        for request, planned in arrivals:
+            if request.arrival_s > self._loop.now:
+                yield request.arrival_s - self._loop.now
+            self._loop.start(self._serve(request, planned))
+
+    def _client(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
+        for request, planned in arrivals:
+            yield self._loop.process(self._serve(request, planned))
+
+    def _serve(self, request: Request, planned: Route | None) -> Steps:
+        route = self._system.router.route(request, planned)
+        if route is not None:
+            chain = self._system.library.chain(request)
+            done = partial(self._system.router.prefilled, route)
+            chunks = self._system.library.chunks(request)
+            yield from self._system.nodes[route.node].serve(request, chain, chunks, route.fetch, done)
+            self._system.router.answered(route)
+        self._left -= 1
+        if not self._left:
+            self._done.succeed()

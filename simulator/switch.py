@@ -1,0 +1,356 @@
+"""A switch of the data plane: pool, pending table, multicast and the sketch of misses, as in p4/weir.p4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from simulator.events import Loop
+from simulator.link import Link
+from simulator.messages import PROBE, QUESTION, Ask, Block, Put, Reply, Told
+from simulator.network import Network, Port
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchOptions:
+    """What a switch does besides forwarding."""
+
+    merging: bool = True
+    multicast: bool = True
+    pending_cells: int = 16_384
+    pending_timeout_s: float = 0.2
+    sketch_epoch_s: float = 67.1
+    recirculation_bytes_per_s: float = 25e9
+    takes_puts: bool = False
+    """Values of PUTs fill the slots of blocks that have an entry and hold nothing. A real switch always does
+    that; but who has an entry before it is put is seldom one that is not expected (`Control.expects`), and
+    without that everything is to be, to the last digit, as it was before switches did."""
+
+
+@dataclass(slots=True)
+class SwitchStats:
+    """Fragments, unless a name says bytes."""
+
+    served: int = 0
+    served_bytes: float = 0.0
+    merged: int = 0
+    retried: int = 0
+    """Forwarded although in flight, because the claim was too old."""
+    unmerged: int = 0
+    """Forwarded without a claim: the table was full."""
+    copies: int = 0
+    """Copies of replies beyond the first."""
+    fills: int = 0
+    pushed: int = 0
+
+
+class Entry:
+    """A block in the pool index."""
+
+    __slots__ = ("base_slot", "filled", "left")
+
+    def __init__(self, base_slot: int) -> None:
+        self.base_slot = base_slot
+        self.filled: set[int] = set()
+        """Parts that are there."""
+        self.left: dict[int, str] | None = None
+        """Fragments that PUTs have left in its slots, each with who put it last: they don't count yet."""
+
+
+Place = bytes | tuple[bytes, int]
+"""Of a claim: a block's (`Block.claim`), and its part where that is not the probe, as it is most often."""
+
+
+class _Claim:
+    __slots__ = ("since_s", "waiters")
+
+    def __init__(self, since_s: float, waiter: str) -> None:
+        self.since_s = since_s
+        self.waiters = [waiter]
+
+
+Miss = Callable[[Ask, int, float, int], None]
+"""Called with a value's request, the sketch's count, the home's backlog in ms, and the number of waiters."""
+
+
+class Switch:
+    """See the module. `memory` bounds what the pool's memory reads and writes a second; None: line rate."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        name: str,
+        network: Network,
+        options: SwitchOptions,
+        memory: Link | None,
+    ) -> None:
+        self.name = name
+        self.stats = SwitchStats()
+        self.index: dict[bytes, Entry] = {}
+        self.hits: dict[int, int] = {}
+        """Parts served, of which each has a slot, counted at the block's first."""
+        self.touched: set[int] = set()
+        """Of those counters, the ones that moved since they were read."""
+        self.report_count = 0
+        """From which count on a miss is reported; 0: never."""
+        self.tells = False
+        """Whether it answers for its pool when nodes ask whether blocks are there."""
+        self.on_miss: Miss | None = None
+        self.on_nowhere: Callable[[Block], None] | None = None
+        """A fill found nothing at its home."""
+        self.on_subscribed: Callable[[Block, str], None] | None = None
+        """A neighbour wants to have pushed what else there is of the prefix that begins with a block."""
+        self.groups: dict[int, Sequence[str]] = {}
+        """Multicast groups: the neighbours that want what is pushed to them."""
+        self.port_numbers = {port.peer: port.number for port in network.fabric.ports(name)}
+        """Of each neighbour, ascending."""
+        self._loop, self._network, self._options = loop, network, options
+        self._memory = memory
+        self._recirculation = Link(f"{name} recirculation", options.recirculation_bytes_per_s, 0.0)
+        self._pending: dict[Place, _Claim] = {}
+        """Claims, the oldest first."""
+        self._counts: dict[bytes, tuple[int, int]] = {}
+        self._value_bytes = network.sizes.value_bytes
+        self._ports = network.ports_of(name)
+        if options.takes_puts:
+            network.take_puts(name, self)
+
+    def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
+        """GETs: serve, merge or forward."""
+        index, ports, merging = self.index, self._ports, self._options.merging
+        alone = len(asks) == 1
+        forward: dict[Port, list[Ask]] = {}
+        for ask in asks:
+            block = ask.block
+            if ask.subscribes and self.on_subscribed is not None:
+                self.on_subscribed(block, neighbour)
+            if not ask.fill:
+                entry = index.get(block.key)
+                if entry is not None and ask.part in entry.filled:
+                    self._serve(ask, entry, neighbour)
+                    continue
+                if merging and self._merge(ask, neighbour):
+                    continue
+            elif self.tells and ask.part == QUESTION and self.holds(block):
+                ports[neighbour].reply([Told(ask, held=True, from_pool=True)])
+                continue
+            port = ports[block.home]
+            if alone:
+                port.ask(asks, tail_s)
+                return
+            if port in forward:
+                forward[port].append(ask)
+            else:
+                forward[port] = [ask]
+        for port, rest in forward.items():
+            port.ask(rest, tail_s)
+
+    def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
+        """Replies: fill, count, and pass on to who waits."""
+        index, ports, pending = self.index, self._ports, self._pending
+        alone = len(replies) == 1
+        onward: dict[Port, list[Reply]] = {}
+        for reply in replies:
+            ask = reply.ask
+            if reply.group:  # what another switch pushed ends at this one's hosts
+                hosts = self._network.fabric.hosts
+                self._fan_out(reply, [name for name in self.groups.get(reply.group, ()) if name in hosts])
+                continue
+            key, part = ask.block.key, ask.part
+            entry = index.get(key) if reply.found else None
+            if entry is not None:
+                self._pass_value(ask, entry)
+            if ask.fill and ask.asker == self.name:
+                if not reply.found and self.on_nowhere is not None:
+                    self.on_nowhere(ask.block)
+                continue
+            place: Place = ask.block.claim if part == PROBE else (ask.block.claim, part)
+            claim = pending.get(place)
+            waiters: Sequence[str] = ()
+            if claim is not None:
+                waiters = claim.waiters
+                del pending[place]
+            if reply.found and entry is None and part == PROBE:
+                self._count_miss(reply, len(waiters))
+            addressed = ports[ask.asker]
+            if not waiters or (len(waiters) == 1 and ports[waiters[0]] is addressed):  # most often
+                if alone:
+                    addressed.reply(replies, tail_s)
+                    return
+                if addressed in onward:
+                    onward[addressed].append(reply)
+                else:
+                    onward[addressed] = [reply]
+                continue
+            targets = [ports[waiter] for waiter in waiters]
+            if addressed not in targets and not reply.copy:
+                targets.append(addressed)  # forwarded without a claim, which someone else has made since
+            if alone and len(targets) == 1:
+                targets[0].reply(replies, tail_s)
+                return
+            if len(targets) > 1:
+                self.stats.copies += (len(targets) - 1) * ask.fragments
+                reply.merged = True
+            for port in targets:
+                onward.setdefault(port, []).append(reply if port is addressed else reply.copied())
+        self._copy(onward.items(), tail_s)
+
+    def passes(self, put: Put) -> None:
+        """What a node puts waits in the slots of its block, if that has an entry and holds nothing yet.
+
+        All of a message that begins to pass now: of one that is large, and began before there was an entry, a
+        real switch would have the rest.
+        """
+        entry = self.index.get(put.block.key)
+        if entry is None or entry.filled or put.reclaim:
+            return
+        if entry.left is None:
+            entry.left = {}
+        for fragment in range(put.fragment, put.fragment + put.fragments):
+            entry.left[fragment] = put.sender
+        self._read_s(put.fragments)  # a write takes the memory's time as a read does
+
+    def made(self, put: Put) -> None:
+        """A home has made its block of what one node put: what waits here of that counts from now on, as far
+        as it is whole parts. Of others who put the same block, which is another write, nothing does."""
+        block = put.block
+        entry = self.index.get(block.key)
+        if entry is None or entry.left is None:
+            return
+        left, entry.left = entry.left, None
+        if entry.filled:
+            return
+        first = 0
+        for part, fragments in enumerate(block.parts):
+            after = first + fragments
+            if all(left.get(fragment) == put.sender for fragment in range(first, after)):
+                entry.filled.add(part)
+                self.stats.fills += fragments
+            first = after
+
+    def install(self, key: bytes, base_slot: int) -> None:
+        """A new entry, not filled yet."""
+        self.index[key] = Entry(base_slot)
+
+    def remove(self, key: bytes) -> None:
+        """The entry goes."""
+        self.index.pop(key, None)
+
+    def fill(self, ask: Ask) -> None:
+        """Fetch a part of a block into its slots."""
+        self._ports[ask.block.home].ask([ask])
+
+    def reclaim(self, put: Put) -> bool:
+        """Send a part of a block to its home; False if it is not here whole."""
+        if not self.holds(put.block):
+            return False
+        self._network.put(self.name, put, self._read_s(put.fragments))
+        return True
+
+    def holds(self, block: Block) -> bool:
+        """Whether all of a block is in the pool."""
+        entry = self.index.get(block.key)
+        return entry is not None and len(entry.filled) == len(block.parts)
+
+    def read(self, block: Block) -> float:
+        """When the pool's memory has delivered a block that is asked for now."""
+        return self._read_s(block.fragments)
+
+    def push(self, block: Block, part: int, group: int) -> bool:
+        """Multicast a part of a block to a group; False if it is not here."""
+        entry = self.index.get(block.key)
+        if entry is None or part not in entry.filled:
+            return False
+        ask = Ask(block, part, block.parts[part], self.name, 0)
+        reply = Reply(ask, found=True, from_pool=True)
+        reply.group = group
+        self.stats.pushed += ask.fragments
+        self._send_pushed(reply, self.groups.get(group, ()), self._read_s(ask.fragments))
+        return True
+
+    def forget_counts(self) -> None:
+        """Drop what the sketch has aged away: no effect but on memory."""
+        epoch = int(self._loop.now / self._options.sketch_epoch_s)
+        self._counts = {key: count for key, count in self._counts.items() if count[0] + 1 >= epoch}
+
+    def _serve(self, ask: Ask, entry: Entry, neighbour: str) -> None:
+        fragments, slot = ask.fragments, entry.base_slot
+        self.hits[slot] = self.hits.get(slot, 0) + 1
+        self.touched.add(slot)
+        self.stats.served += fragments
+        self.stats.served_bytes += fragments * self._value_bytes
+        reply = Reply(ask, found=True, from_pool=True)
+        self._ports[neighbour].reply([reply], self._read_s(fragments))
+
+    def _read_s(self, fragments: int) -> float:
+        """When the pool's memory has delivered so much."""
+        if self._memory is None:
+            return 0.0
+        size_bytes = fragments * self._value_bytes
+        return self._memory.send(self._loop.now, size_bytes, self._value_bytes)[1]
+
+    def _merge(self, ask: Ask, neighbour: str) -> bool:
+        """Whether the request is absorbed; otherwise a claim is made for it, if there is room."""
+        place: Place = ask.block.claim if ask.part == PROBE else (ask.block.claim, ask.part)
+        claim = self._pending.get(place)
+        now_s = self._loop.now
+        if claim is not None:
+            if neighbour not in claim.waiters:
+                claim.waiters.append(neighbour)
+            if now_s - claim.since_s < self._options.pending_timeout_s:
+                self.stats.merged += ask.fragments
+                return True
+            claim.since_s = now_s
+            del self._pending[place]
+            self._pending[place] = claim
+            self.stats.retried += ask.fragments
+        elif len(self._pending) < self._options.pending_cells or self._drop_stale(now_s):
+            self._pending[place] = _Claim(now_s, neighbour)
+        else:
+            self.stats.unmerged += ask.fragments
+        return False
+
+    def _drop_stale(self, now_s: float) -> bool:
+        """Take over the cell that was claimed first, if its claim is too old."""
+        oldest = next(iter(self._pending))
+        if now_s - self._pending[oldest].since_s < self._options.pending_timeout_s:
+            return False
+        del self._pending[oldest]
+        return True
+
+    def _pass_value(self, ask: Ask, entry: Entry) -> None:
+        """A value passes: it fills its part of the block's slots."""
+        if ask.part not in entry.filled:
+            entry.filled.add(ask.part)
+            self.stats.fills += ask.fragments
+            self._read_s(ask.fragments)  # a write takes the memory's time as a read does
+
+    def _count_miss(self, reply: Reply, waiters: int) -> None:
+        key = reply.ask.block.key
+        epoch = int(self._loop.now / self._options.sketch_epoch_s)
+        seen_epoch, count = self._counts.get(key, (epoch, 0))
+        if seen_epoch != epoch:
+            count = count >> 1 if seen_epoch + 1 == epoch else 0
+        count += 1
+        self._counts[key] = (epoch, count)
+        threshold = self.report_count
+        due = count == threshold or (count > threshold and not count & (count - 1))
+        if threshold and due and self.on_miss is not None:
+            self.on_miss(reply.ask, count, reply.backlog_ms, waiters)
+
+    def _send_pushed(self, reply: Reply, to: Sequence[str], ready_s: float) -> None:
+        """A part leaves the pool for these neighbours."""
+        self._fan_out(reply, to, ready_s)
+
+    def _fan_out(self, reply: Reply, to: Sequence[str], ready_s: float = 0.0) -> None:
+        """What is pushed goes to these neighbours."""
+        self._copy([(self._ports[name], [reply]) for name in to], ready_s)
+
+    def _copy(self, groups: Iterable[tuple[Port, list[Reply]]], ready_s: float) -> None:
+        """Send each group by its port: all at once, or all but the first in turn, as they recirculate."""
+        for place, (port, group) in enumerate(groups):
+            port.reply(group, self._recirculate(group) if place and not self._options.multicast else ready_s)
+
+    def _recirculate(self, group: Sequence[Reply]) -> float:
+        size_bytes = self._value_bytes * sum(reply.ask.fragments for reply in group)
+        return self._recirculation.send(self._loop.now, size_bytes, self._value_bytes)[1]

@@ -1,0 +1,280 @@
+"""What a scenario asks for: requests with their chains of blocks, and what is stored when it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import log
+from random import Random
+
+from hostlib.protocol.homes import home_of
+from simulator.messages import Block
+from simulator.scenario import ScenarioError, Workload
+from topologies.fabric import Fabric
+from workload.generate import GenerateError, generate
+from workload.keys import NO_PARENT, KeySpace
+from workload.levels import Ladder, level_key
+from workload.trace import MOONCAKE, Request, Trace, TraceError, load_trace
+
+ONE_OF_A_KIND = 1 << 40
+"""Ids from here on are no trace's."""
+ANSWERS_SEED = 1 << 16
+"""Added to a seed for the lengths of answers, so that prompts are the same whatever is answered."""
+PAST_SHARE = 1 / 3
+"""Where in a trace a slice begins when start_s is not given, as in the demo; the past fills the stores."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Requests in order of arrival, and those whose blocks are stored before the first arrives."""
+
+    requests: tuple[Request, ...]
+    past: tuple[Request, ...]
+    block_tokens: int
+
+
+def make_demand(workload: Workload, tokens: int | None, blends: bool) -> Demand:
+    """Read or generate, in blocks of so many tokens (None: the trace's own), for nodes that blend or don't;
+    ScenarioError where that can't be done."""
+    try:
+        if workload.hit_share is not None:
+            return _own_prompts(workload, workload.hit_share, tokens or MOONCAKE.block_tokens)
+        whole = _trace(workload)
+        window = whole.window(_start_s(whole, workload), workload.requests, workload.load)
+    except (TraceError, GenerateError) as error:
+        raise ScenarioError(str(error)) from None
+    tokens = tokens or whole.block_tokens
+    if max(tokens, whole.block_tokens) % min(tokens, whole.block_tokens):
+        raise ScenarioError(
+            f"model.block_tokens: blocks of {tokens} tokens can't be made of the trace's "
+            f"{whole.block_tokens}: choose a multiple or a divisor"
+        )
+    if blends and not whole.has_chunks:
+        raise ScenarioError(
+            f"nodes.blend: {whole.name} does not say which of its blocks are chunks (chunk_ids): choose "
+            'workload.shape = "passages" or "rag", or a trace that does'
+        )
+    window = replace(
+        window,
+        requests=tuple(dilute(window.requests, workload.reuse, workload.seed)),
+        past=tuple(dilute(window.past, workload.reuse, workload.seed + 1)),
+    )
+    recut = [tuple(recut_blocks(part, whole.block_tokens, tokens)) for part in (window.requests, window.past)]
+    return Demand(recut[0], recut[1], tokens)
+
+
+def dilute(requests: Sequence[Request], reuse: float, seed: int) -> Iterator[Request]:
+    """Requests of which only a share keeps its blocks; the others get ids that nobody else has."""
+    draw = Random(seed)
+    fresh = ONE_OF_A_KIND * (1 + seed)
+    for request in requests:
+        if draw.random() < reuse:
+            yield request
+        else:
+            end = fresh + len(request.blocks)
+            yield replace(request, blocks=tuple(range(fresh, end)), chunks=())
+            fresh = end
+
+
+def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) -> Iterator[Request]:
+    """The same prompts in blocks of another size: an id stands for the whole prefix, so ids stay unique.
+
+    A larger block is a chunk where all that it is made of are.
+    """
+    joined: dict[tuple[int | None, ...], int] = {}
+    for request in requests:
+        if new_tokens == old_tokens:
+            yield request
+        elif new_tokens > old_tokens:
+            step = new_tokens // old_tokens
+            last = len(request.blocks) - 1
+            yield replace(
+                request,
+                blocks=tuple(request.blocks[min(at + step - 1, last)] for at in range(0, last + 1, step)),
+                chunks=tuple(
+                    joined.setdefault(parts, len(joined))
+                    if None not in parts and len(parts) == step
+                    else None
+                    for at in range(0, len(request.chunks), step)
+                    for parts in (request.chunks[at : at + step],)
+                ),
+            )
+        else:
+            pieces = old_tokens // new_tokens
+            count = min(len(request.blocks) * pieces, -(-request.input_tokens // new_tokens))
+            places = range(max(1, count))
+            chunks = request.chunks and tuple(
+                None if whole is None else whole * pieces + n % pieces
+                for n in places
+                for whole in (request.chunks[n // pieces],)
+            )
+            ids = (request.blocks[n // pieces] * pieces + n % pieces for n in places)
+            yield replace(request, blocks=tuple(ids), chunks=chunks)
+
+
+def delay(assigned: Iterable[tuple[Request, int]], jitter_s: float, seed: int) -> list[tuple[Request, int]]:
+    """Requests with their nodes, late by up to `jitter_s`, in their new order; none overtakes at its node."""
+    if not jitter_s:
+        return list(assigned)
+    draw = Random(seed)
+    late: list[tuple[Request, int]] = []
+    last_s: dict[int, float] = {}
+    for request, node in assigned:
+        arrival_s = request.arrival_s + draw.uniform(0.0, jitter_s)
+        last_s[node] = max(last_s.get(node, 0.0), arrival_s)
+        late.append((replace(request, arrival_s=last_s[node]), node))
+    return sorted(late, key=lambda pair: pair[0].arrival_s)
+
+
+class Library:
+    """All blocks of a run, one object a key, with their homes."""
+
+    def __init__(
+        self,
+        model: str,
+        block_tokens: int,
+        fabric: Fabric | None,
+        parts: tuple[int, ...],
+        ladder: Ladder | None = None,
+        blends: bool = False,
+    ) -> None:
+        """`parts` of a block, in fragments; with a ladder it is stored at each of its levels instead."""
+        self.forms: dict[bytes, dict[int, Block]] = {}
+        """What is stored of a block, by level; empty without a ladder."""
+        self._parts, self._ladder = parts, ladder
+        self._space = KeySpace(model, block_tokens=block_tokens)
+        self._by_id: dict[int, Block] = {}
+        self._others: dict[tuple[bytes, int], Block] = {}
+        """Blocks whose id another one has, behind another parent; few traces have such."""
+        self._blends = blends
+        self._chunk_by_id: dict[int, Block] = {}
+        hosts = {str(fabric.hosts[name].ipv4): name for name in fabric.stores} if fabric else {}
+        self._addresses, self._names = tuple(hosts), hosts
+
+    def chain(self, request: Request) -> list[Block]:
+        """The blocks of a request."""
+        chain: list[Block] = []
+        by_id, parent = self._by_id, NO_PARENT
+        for number in request.blocks:
+            block = by_id.get(number)
+            if block is None:
+                block = by_id[number] = self._new(parent, number, len(chain))
+            elif block.above != parent:
+                block = self._other(parent, number, len(chain))
+            chain.append(block)
+            parent = block.key
+        return chain
+
+    def before_all(self) -> Block:
+        """What a node that joins asks for, and nobody has."""
+        return Block(NO_PARENT, 0, NO_PARENT, self._home(NO_PARENT), self._parts)
+
+    def _other(self, parent: bytes, number: int, depth: int) -> Block:
+        block = self._others.get((parent, number))
+        if block is None:
+            block = self._others[parent, number] = self._new(parent, number, depth)
+        return block
+
+    def chunks(self, request: Request) -> dict[int, Block]:
+        """Those of its blocks that are chunks, under their chunk keys, by place; none where nobody blends."""
+        ids = request.chunks if self._blends else ()
+        return {place: self._chunk(number) for place, number in enumerate(ids) if number is not None}
+
+    def _chunk(self, number: int) -> Block:
+        block = self._chunk_by_id.get(number)
+        if block is None:
+            key = self._space.chunk_key((number,))
+            block = self._chunk_by_id[number] = Block(key, 0, NO_PARENT, self._home(key), self._parts)
+        return block
+
+    def _home(self, key: bytes) -> str:
+        if len(self._addresses) < 2:
+            return self._names[self._addresses[0]] if self._addresses else ""
+        return self._names[home_of(key, self._addresses)]
+
+    def _new(self, parent: bytes, number: int, depth: int) -> Block:
+        key = self._space.id_key(parent, number)
+        block = Block(key, depth, parent, self._home(key), self._parts)
+        if self._ladder is not None:
+            self.forms[key] = dict(self._levels(self._ladder, block))
+        return block
+
+    def _levels(self, ladder: Ladder, block: Block) -> Iterator[tuple[int, Block]]:
+        """The block at each level. A part is one fragment, so that a pool's slots are."""
+        for (_, level), (key, fragments) in zip(ladder.numbers, ladder.stored(block.key), strict=True):
+            above = level_key(block.above, level)
+            yield level, Block(key, block.depth, above, self._home(key), (1,) * fragments)
+
+    @property
+    def streams(self) -> bool:
+        """Whether blocks are stored at levels of which streams choose."""
+        return self._ladder is not None
+
+    def stored(self, block: Block) -> list[Block]:
+        """What is stored of a block: itself, or each of its levels."""
+        return [*self.forms[block.key].values()] if self._ladder is not None else [block]
+
+    def by_recency(self, past: Sequence[Request]) -> list[Block]:
+        """What is stored of the blocks of past requests, least recently used first; with their chunks,
+        computed by themselves."""
+        recency: dict[bytes, Block] = {}
+        for request in past:
+            for block in (*self.chain(request), *self.chunks(request).values()):
+                recency.pop(block.key, None)
+                recency[block.key] = block
+        return [form for block in recency.values() for form in self.stored(block)]
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: str) -> Trace:
+    return load_trace(path)
+
+
+@lru_cache(maxsize=8)
+def _generated(shape: str, seed: int, requests: int) -> Trace:
+    return generate(shape, seed, requests)
+
+
+def _trace(workload: Workload) -> Trace:
+    if workload.trace:
+        return _loaded(workload.trace)
+    past = round(workload.requests * PAST_SHARE)
+    return _generated(workload.shape, workload.seed, past + workload.requests)
+
+
+def _start_s(trace: Trace, workload: Workload) -> float:
+    if workload.start_s is not None:
+        return workload.start_s
+    spare = len(trace.requests) - workload.requests
+    return trace.requests[min(spare, round(len(trace.requests) * PAST_SHARE))].arrival_s if spare > 0 else 0.0
+
+
+def _answer_tokens(workload: Workload, draw: Random) -> int:
+    """Of one answer. Geometric lengths are what a mean alone says: each token is as likely the last."""
+    mean, most = workload.output_tokens, workload.output_tokens_most
+    if not most or mean < 2:
+        return mean
+    return min(most, 1 + int(log(1 - draw.random()) / log(1 - 1 / mean)))
+
+
+def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Demand:
+    """Prompts that share nothing with one another; so many blocks of each are stored from the start."""
+    draw, answers = Random(workload.seed), Random(workload.seed + ANSWERS_SEED)
+    requests, past = [], []
+    first = 0
+    for _ in range(workload.requests):
+        excess = workload.prompt_excess_tokens
+        tokens = workload.prompt_tokens + (round(draw.expovariate(1 / excess)) if excess else 0)
+        length = -(-tokens // block_tokens)
+        chain = tuple(range(first, first + length))
+        first += length
+        requests.append(Request(0.0, tokens, _answer_tokens(workload, answers), chain))
+        if workload.hits_whole:
+            stored = length if draw.random() < hit_share else 0
+        else:
+            stored = round(hit_share * length)
+        if stored:
+            past.append(Request(0.0, stored * block_tokens, 1, chain[:stored]))
+    draw.shuffle(requests)  # nobody reads in the order in which the pool was filled
+    return Demand(tuple(requests), tuple(past), block_tokens)

@@ -1,0 +1,149 @@
+"""Tombstones on a disk: there after a power cut, gone when they are old, and none from what is damaged."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib.protocol.block import Place
+from hostlib.protocol.catalog import FIRST, LAST
+from hostlib.protocol.errors import DiskError, MalformedError
+from hostlib.protocol.tombstones import (
+    MAX_OF_BLOCK,
+    MAX_OF_TENANT,
+    MAX_TENANTS,
+    TOMBSTONE_S,
+    AgedStone,
+    Tombstone,
+    Tombstones,
+    make_stones_page,
+    read_stones_page,
+)
+from hostlib.storage.graveyard import Graveyard
+from hostlib.storage.simulated_disk import SimulatedDisk
+from hostlib.storage.ssd import NOTE, SsdTier
+from tests.hostlib.network import commit_in_virtual_time
+
+
+class Clock:
+    now_s = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def stone(number: int, tenant: int = 7, write: int = 5) -> Tombstone:
+    return Tombstone(Place(tenant, number.to_bytes(16, "big")), write, number.to_bytes(16, "little"))
+
+
+def open_yard(disk: SimulatedDisk, clock: Clock) -> Graveyard:
+    return Graveyard(Tombstones(clock), SsdTier(disk, 1 << 20, run=commit_in_virtual_time))
+
+
+def test_what_was_said_to_be_safe_is_there_after_a_power_cut() -> None:
+    async def main() -> None:
+        disk, clock = SimulatedDisk(), Clock()
+        yard = open_yard(disk, clock)
+        safe: list[DiskError | None] = []
+        yard.bury(stone(1), 10.0)
+        yard.when_safe(stone(1), safe.append)
+        assert not safe
+        await asyncio.sleep(1)
+        assert safe == [None]
+        disk.power_cut(keep=False)
+        again = open_yard(disk, clock)
+        assert stone(1) in again.stones
+        assert again.last_there_s == clock.now_s - 10
+        clock.now_s += TOMBSTONE_S - 10.5
+        again.stones.expire()
+        assert stone(1) in again.stones
+        clock.now_s += 1
+        again.stones.expire()
+        await asyncio.sleep(1)
+        assert not list(disk.scan())
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("name", [stone(1).name(), NOTE + b"of another program", NOTE + b"alive"])
+def test_what_is_damaged_is_no_tombstone(name: bytes) -> None:
+    async def main() -> None:
+        disk = SimulatedDisk()
+        disk.write([(name, b"damaged")])
+        yard = open_yard(disk, Clock())
+        assert not len(yard.stones)
+        assert yard.last_there_s == 0
+        await asyncio.sleep(1)
+
+    run_virtual(main())
+
+
+def test_the_disk_says_when_the_node_was_there() -> None:
+    async def main() -> None:
+        disk, clock = SimulatedDisk(), Clock()
+        yard = open_yard(disk, clock)
+        for _ in range(1000):
+            yard.is_there()
+            clock.now_s += 1
+        await asyncio.sleep(1)
+        disk.power_cut(keep=False)
+        assert clock.now_s - open_yard(disk, clock).last_there_s <= 600
+        assert disk.syncs <= 2
+
+    run_virtual(main())
+
+
+def test_tombstones_are_bounded_and_say_since_when_they_are_complete() -> None:
+    clock = Clock()
+    stones = Tombstones(clock)
+    for number in range(MAX_OF_TENANT + 3):
+        stones.add(stone(number), clock.now_s)
+        clock.now_s += 0.5
+    assert len(stones) == MAX_OF_TENANT
+    assert stones.complete_since_s(7) == 1_000_000.0 + 2 * 0.5
+    assert stones.complete_since_s(8) == clock.now_s - TOMBSTONE_S
+
+
+def test_tombstones_of_one_block_and_tenants_with_some_are_bounded() -> None:
+    clock = Clock()
+    stones = Tombstones(clock)
+    for write in range(1, MAX_OF_BLOCK + 3):
+        stones.add(stone(1, write=write), clock.now_s)
+    assert len(stones.of(stone(1).place)) == MAX_OF_BLOCK
+    for tenant in range(100, 100 + MAX_TENANTS):
+        stones.add(stone(1, tenant), clock.now_s)
+    assert len(stones) == MAX_TENANTS
+    assert stones.complete_since_s(7) == clock.now_s
+
+
+stones_of = st.lists(
+    st.builds(stone, st.integers(0, 30), st.integers(1, 3), st.integers(1, MAX_OF_BLOCK)), max_size=80
+)
+
+
+@given(made=stones_of)
+def test_pages_give_all_of_them(made: list[Tombstone]) -> None:
+    clock = Clock()
+    stones = Tombstones(clock)
+    for one in made:
+        stones.add(one, clock.now_s - 3)
+    entries, start, read = list(stones.records()), FIRST, set[Tombstone]()
+    while start != LAST:
+        before, (start, page) = start, read_stones_page(make_stones_page(entries, start))
+        assert start > before
+        assert all(aged == AgedStone(aged.stone, 3) for aged in page)
+        read |= {aged.stone for aged in page}
+    assert read == set(made)
+
+
+@given(st.binary(max_size=512))
+def test_a_hostile_page_is_no_page_or_one_of_tombstones(value: bytes) -> None:
+    try:
+        _, stones = read_stones_page(value)
+    except MalformedError:
+        return
+    assert all(len(one.stone.proof) == 16 for one in stones)

@@ -1,0 +1,122 @@
+"""What a storage node does when more waits for its disk than it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.errors import DiskError
+from hostlib.storage import storage_node
+from tests.hostlib.world import NODE, World, content, ref
+
+pytestmark = pytest.mark.usefixtures("either_core")
+
+BLOCKS = 12
+
+
+async def put_all(world: World, replicas: int) -> None:
+    for number in range(BLOCKS):
+        await world.client.put(ref(number), content(number), durable=True, replicas=replicas)
+    await asyncio.sleep(0.1)  # all but the last left DRAM for the disk
+
+
+@pytest.mark.parametrize("bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_OF_TENANT", "MAX_WAITING_GETS"])
+def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
+    monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    async def main() -> None:
+        world = World(homes=1, dram_bytes=1)
+        await put_all(world, 1)
+        (home,) = world.nodes
+        reader = world.another_client("10.0.0.2")
+        both = (world.client, reader)
+        blocks = await asyncio.gather(*(one.get(ref(n)) for n in range(BLOCKS - 1) for one in both))
+        assert [block.content for block in blocks[::2]] == [content(n) for n in range(BLOCKS - 1)]
+        refused = world.sent(home, wire.OP_REFUSED)
+        assert refused
+        assert {message.generation for _, message in refused} == {wire.REFUSED_BUSY}
+        assert world.nodes[home].stats.overloaded == len(refused)
+
+    monkeypatch.setattr(storage_node, bound, 1 if bound == "MAX_WAITING_GETS" else 4)
+    run_virtual(main())
+
+
+def test_a_busy_home_is_left_for_the_replica_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        world = World(homes=2, replicas=2, dram_bytes=1)
+        await put_all(world, 2)
+        first = world.homes(0)[0]
+        number = next(n for n in range(1, BLOCKS) if world.homes(n)[0] == first)
+        blocks = await asyncio.gather(world.client.get(ref(0)), world.client.get(ref(number)))
+        assert world.nodes[first].stats.overloaded
+        assert [block.content for block in blocks] == [content(0), content(number)]
+        assert max(block.elapsed_s for block in blocks) < 0.1
+        assert world.client.stats.retransmits == 0
+
+    monkeypatch.setattr(storage_node, "MAX_WAITING_BLOCKS", 1)
+    run_virtual(main())
+
+
+def test_a_put_that_is_repeated_while_its_block_is_synced_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        world = World(homes=1)
+        (node,), (store,) = world.nodes.values(), world.stores.values()
+        waited: list[object] = []
+        when_safe = store.when_safe
+
+        def count(place: Place, done: Callable[[DiskError | None], None]) -> None:
+            waited.append(place)
+            when_safe(place, done)
+
+        monkeypatch.setattr(store, "when_safe", count)
+        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+        while not waited:
+            await asyncio.sleep(0.0005)
+        last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
+        for _ in range(50):
+            node._on_datagrams(NODE, [last])
+        await writing
+        assert len(waited) == 1
+
+    run_virtual(main())
+
+
+def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_it_made_it() -> None:
+    async def main() -> None:
+        world = World(homes=1)
+        ((home, node),) = world.nodes.items()
+        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+        while not node._unsafe:
+            await asyncio.sleep(0.0005)
+        last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
+        other = "10.0.0.77"
+        for _ in range(2):
+            node._on_datagrams(other, [last])
+        await writing
+        (ack,) = [message for to, message in world.sent(home, wire.OP_PUT_ACK) if to == other]
+        assert ack.flags & (wire.FLAG_HELD | wire.FLAG_CREATED) == wire.FLAG_HELD
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
+    """Whoever puts it again, and whatever is sent again meanwhile, did not."""
+
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        made = wire.FLAG_HELD | wire.FLAG_CREATED
+        for created in (1, 1):
+            await world.client.put(ref(1), content(1), durable=durable, replicas=2)
+            for home in world.homes(1):
+                acks = [message for _, message in world.sent(home, wire.OP_PUT_ACK)]
+                assert sum(ack.flags & made == made for ack in acks) == created
+        write = next(message.content for _, message in world.sent(world.homes(1)[0], wire.OP_PUT_ACK))
+        assert {message.content for _, message in world.sent(world.homes(1)[1], wire.OP_PUT_ACK)} == {write}
+
+    run_virtual(main())

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from hashlib import blake2b
+
+import pytest
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib.protocol import wire
+from hostlib.protocol.content import block_content, derivation
+from hostlib.storage.simulated_disk import SimulatedDisk
+from hostlib.storage.ssd import SsdTier
+from hostlib.storage.store import BlockStore, Kept, StoreOptions
+from tests.hostlib.network import commit_in_virtual_time
+from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments, place
+
+BLOCK_BYTES = 1024 + 10
+FRAGMENTS = 3
+
+
+def key(number: int) -> bytes:
+    return blake2b(number.to_bytes(4, "big"), digest_size=16).digest()
+
+
+def content(number: int) -> bytes:
+    return block_content(key(number), BLOCK_BYTES)
+
+
+def puts(
+    number: int, data: bytes | None = None, write: int = WRITE, durable: bool = False
+) -> list[wire.Message]:
+    flags = wire.FLAG_DURABLE if durable else 0
+    return fragments(wire.OP_PUT, key(number), content(number) if data is None else data, write, flags)
+
+
+def put(store: BlockStore, number: int, data: bytes | None = None, write: int = WRITE) -> list[Kept]:
+    """Put a whole block; what became of each fragment."""
+    return [store.put_fragment(message).kept for message in puts(number, data, write)]
+
+
+def read(store: BlockStore, number: int) -> bytes | None:
+    block = store.get(place(key(number)))
+    return block.content if block is not None else None
+
+
+def make_store(
+    disk: SimulatedDisk | None = None, dram: int = 4, ssd: int = 4, options: StoreOptions | None = None
+) -> BlockStore:
+    tier = SsdTier(disk, ssd * BLOCK_BYTES, run=commit_in_virtual_time) if disk is not None else None
+    return BlockStore(dram * BLOCK_BYTES, tier, derivation(SEAL), options)
+
+
+def in_a_loop(test: Callable[[], None]) -> None:
+    async def main() -> None:
+        test()
+
+    run_virtual(main())
+
+
+def test_a_block_is_visible_when_its_last_fragment_is_there() -> None:
+    store = make_store()
+    for message in reversed(puts(1)):
+        assert read(store, 1) is None
+        store.put_fragment(message)
+    assert read(store, 1) == content(1)
+
+
+def test_the_first_complete_write_wins_and_is_what_later_ones_are_told() -> None:
+    store = make_store()
+    first, second = puts(1, write=1), puts(1, bytes(BLOCK_BYTES), write=2)
+    for one, other in zip(first[:-1], second[:-1], strict=True):
+        assert store.put_fragment(one).kept is Kept.RECEIVED
+        assert store.put_fragment(other).kept is Kept.RECEIVED
+    assert store.put_fragment(second[-1]) == (Kept.HELD, 2, 0)
+    assert store.put_fragment(first[-1]) == (Kept.HELD, 2, 0)
+    assert read(store, 1) == bytes(BLOCK_BYTES)
+
+
+def test_blocks_of_any_length_are_kept_side_by_side() -> None:
+    store = make_store(dram=100)
+    lengths = [1, 511, 512, 513, 40_000]
+    for number, length in enumerate(lengths):
+        assert put(store, number, b"x" * length)[-1] is Kept.HELD
+    assert [len(read(store, number) or b"") for number in range(5)] == lengths
+
+
+@pytest.mark.parametrize("change", [{"value": b"short"}, {"content": 0}])
+def test_what_is_no_fragment_of_a_write_is_refused(change: dict[str, object]) -> None:
+    strange = puts(1)[0]._replace(**change)  # type: ignore[arg-type]
+    assert make_store().put_fragment(strange) == (Kept.REFUSED, 0, wire.REFUSED_LENGTH)
+
+
+def test_incomplete_puts_are_bounded_and_the_oldest_goes() -> None:
+    store = make_store(options=StoreOptions(max_partial=2))
+    for number in (1, 2, 3):
+        store.put_fragment(puts(number)[0])
+    assert store.sizes()["partial"] == 2
+    assert store.stats.partial_dropped == 1
+    for message in puts(2)[1:]:
+        store.put_fragment(message)
+    assert read(store, 2) == content(2)
+
+
+def test_a_tenant_holds_no_more_than_its_share_and_others_are_not_touched() -> None:
+    store = make_store(dram=100, options=StoreOptions(tenant_bytes=5 * 3 * 512))
+    kept = [put(store, number)[-1] for number in range(10)]
+    assert kept.count(Kept.REFUSED) > 0
+    assert kept[:5] == [Kept.HELD] * 5
+    other = puts(50)[0]._replace(tenant=TENANT + 1)
+    assert store.put_fragment(other).kept is Kept.RECEIVED
+    assert store.put_fragment(puts(60)[0]) == (Kept.REFUSED, 0, wire.REFUSED_QUOTA)
+
+
+def test_what_is_there_from_the_start_is_of_a_tenants_share() -> None:
+    store = make_store(dram=100, options=StoreOptions(tenant_bytes=5 * BLOCK_BYTES))
+    store.preload([place(key(number)) for number in range(5)], BLOCK_BYTES)
+    assert store.put_fragment(puts(60)[0]) == (Kept.REFUSED, 0, wire.REFUSED_QUOTA)
+
+
+def test_what_leaves_gives_a_tenant_its_share_back() -> None:
+    store = make_store(dram=2, options=StoreOptions(tenant_bytes=3 * 3 * 512))
+    assert all(put(store, number)[-1] is Kept.HELD for number in range(20))
+
+
+def test_dram_is_bounded_and_without_ssd_the_least_recently_used_goes() -> None:
+    store = make_store(dram=2)
+    put(store, 1)
+    put(store, 2)
+    read(store, 1)
+    put(store, 3)
+    assert [read(store, n) is not None for n in (1, 2, 3)] == [True, False, True]
+
+
+def test_a_put_of_a_block_that_is_here_is_a_use_of_it() -> None:
+    store = make_store(dram=2)
+    put(store, 1)
+    put(store, 2)
+    put(store, 1)
+    put(store, 3)
+    assert [read(store, n) is not None for n in (1, 2, 3)] == [True, False, True]
+
+
+def test_what_dram_has_no_room_for_moves_to_ssd_and_comes_back() -> None:
+    def test() -> None:
+        store = make_store(SimulatedDisk(), dram=2, ssd=10)
+        for number in range(1, 6):
+            put(store, number)
+        assert store.sizes() == {"dram": 2, "ssd": 3, "partial": 0}
+        assert read(store, 1) == content(1)  # while it is being written
+        assert store.stats.ssd_hits == 1
+        assert read(store, 1) == content(1)
+        assert store.stats.dram_hits == 1
+
+    in_a_loop(test)
+
+
+def test_preloaded_blocks_are_there_and_take_room() -> None:
+    def test() -> None:
+        store = make_store(SimulatedDisk(), dram=2, ssd=3)
+        store.preload([place(key(n)) for n in range(7)], BLOCK_BYTES)
+        assert store.sizes() == {"dram": 2, "ssd": 3, "partial": 0}
+        here = [read(store, n) == content(n) for n in range(7)]
+        assert here == [False, False, True, True, True, True, True]
+
+    in_a_loop(test)
+
+
+def test_preloaded_blocks_may_differ_in_length() -> None:
+    def test() -> None:
+        store = make_store(SimulatedDisk(), dram=2, ssd=3)
+        half = {place(key(n)): BLOCK_BYTES // 2 for n in range(3, 7)}
+        store.preload([place(key(n)) for n in range(7)], BLOCK_BYTES, half)
+        assert store.sizes() == {"dram": 4, "ssd": 3, "partial": 0}
+        lengths = [len(block.content) if (block := store.get(place(key(n)))) else 0 for n in range(3, 7)]
+        assert lengths == [BLOCK_BYTES // 2] * 4
+
+    in_a_loop(test)
+
+
+def test_preloading_without_ssd_keeps_the_youngest() -> None:
+    store = make_store(dram=2)
+    store.preload([place(key(n)) for n in range(5)], BLOCK_BYTES)
+    assert [n for n in range(5) if read(store, n) is not None] == [3, 4]
+
+
+def test_a_durable_put_waits_for_the_disk_and_one_without_a_disk_is_refused() -> None:
+    async def main() -> None:
+        disk = SimulatedDisk()
+        store = make_store(disk)
+        outcomes = [store.put_fragment(message).kept for message in puts(1, durable=True)]
+        assert outcomes == [Kept.RECEIVED, Kept.RECEIVED, Kept.COMMITTING]
+        safe: list[object] = []
+        store.when_safe(place(key(1)), safe.append)
+        assert safe == []
+        await asyncio.sleep(0.1)
+        assert safe == [None]
+        disk.power_cut(keep=False)
+        assert list(disk.scan()) != []
+        refused = make_store().put_fragment(puts(1, durable=True)[0])
+        assert refused == (Kept.REFUSED, 0, wire.REFUSED_FULL)
+
+    run_virtual(main())
+
+
+def test_a_block_in_memory_can_be_made_durable_later() -> None:
+    async def main() -> None:
+        disk = SimulatedDisk()
+        store = make_store(disk)
+        put(store, 1)
+        assert store.put_fragment(puts(1, durable=True)[0]).kept is Kept.COMMITTING
+        safe: list[object] = []
+        store.when_safe(place(key(1)), safe.append)
+        await asyncio.sleep(0.1)
+        assert safe == [None]
+        assert len(list(disk.scan())) == 1
+
+    run_virtual(main())
+
+
+def test_a_clean_stop_puts_dram_on_disk() -> None:
+    async def main() -> None:
+        disk = SimulatedDisk()
+        store = make_store(disk)
+        for number in range(3):
+            put(store, number)
+        store.flush()
+        disk.power_cut(keep=False)
+        again = make_store(disk)
+        assert [read(again, number) for number in range(3)] == [content(number) for number in range(3)]
+
+    run_virtual(main())
