@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vllm.distributed import get_tensor_model_parallel_rank
-from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
 from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorBase_V1,
     KVConnectorMetadata,
@@ -285,12 +284,6 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         return message.jobs
 
 
-def _register() -> None:
-    """Let vLLM find the connector by its name alone: its MultiConnector reads our counters so."""
-    if WeirConnector.__name__ not in KVConnectorFactory._registry:
-        KVConnectorFactory.register_connector(WeirConnector.__name__, __name__, WeirConnector.__name__)
-
-
 def _check_drafts(speculation: Any) -> None:
     """Refuse drafts that have KV: it depends on a token behind the block, of which the key says nothing."""
     if speculation is not None and speculation.method not in DRAFTS_WITHOUT_KV:
@@ -298,6 +291,3 @@ def _check_drafts(speculation: Any) -> None:
             f"speculative decoding by {speculation.method!r} is not possible with the pool, because drafts "
             f"have KV of their own: use one of {', '.join(DRAFTS_WITHOUT_KV)}, or none"
         )
-
-
-_register()
