@@ -23,6 +23,8 @@ pytest.importorskip("vllm", reason="make test-engines")
 from engines.identity import model_identity
 from experiments.engines import model
 from hostlib.client.client import Client
+from hostlib.client.client_options import ClientOptions
+from hostlib.client.health import HealthOptions
 from hostlib.engine import KvSpace, PoolConfig, open_pool
 from hostlib.protocol.block import Place
 from hostlib.protocol.members import Members
@@ -166,7 +168,8 @@ def lose_of_rank(home: Home, engine: Vllm, model: Path, tokens: list[int], rank:
 
     async def descriptor() -> dict[str, Any]:
         endpoint = UdpEndpoint(own_address())
-        client = Client(endpoint, Members.of([home.address]), seal)
+        patient = ClientOptions(health=HealthOptions(silence_s=20.0))
+        client = Client(endpoint, Members.of([home.address]), seal, patient)
         try:
             return dict(
                 json.loads(bytes((await client.get(BlockRef(parameters.descriptor_key(seal)))).content))
