@@ -41,7 +41,12 @@ MAX_OF_BLOCK: Final = 8
 MAX_TENANTS: Final = 64
 """With tombstones."""
 _NAME: Final = struct.Struct(">18sH16sQ16s")
-_MARK: Final = b"weir note deleted "
+NOTE: Final = b"weir note "
+"""Names of records on a storage node's disk that are no blocks begin with this."""
+ALIVE: Final = NOTE + b"alive"
+"""Name of the record that says when the node was last there."""
+_MARK: Final = NOTE + b"deleted "
+STONE_NAME_BYTES: Final = _NAME.size
 _RECORD: Final = struct.Struct(">dI")
 _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI")
@@ -58,7 +63,7 @@ class Tombstone(NamedTuple):
     proof: bytes
 
     def name(self) -> bytes:
-        """Of its record on disk (`hostlib.storage.ssd.NOTE`)."""
+        """Of its record on disk (`NOTE`)."""
         return _NAME.pack(_MARK, *self.place, self.write, self.proof)
 
     def deletes(self, write: int, first_tag: bytes) -> bool:

@@ -20,6 +20,7 @@ import lmdb
 
 from hostlib.protocol.block import NAME_BYTES
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
+from hostlib.protocol.tombstones import ALIVE, STONE_NAME_BYTES
 from hostlib.storage.deaths import Deaths
 from hostlib.storage.lmdb_check import DamagedError, check
 
@@ -30,6 +31,8 @@ Batch = Sequence[tuple[bytes, bytes | None]]
 T = TypeVar("T")
 _SLACK_BYTES = 64 << 20
 _DAMAGED = (lmdb.CorruptedError, lmdb.InvalidError, lmdb.PageNotFoundError, lmdb.VersionMismatchError)
+KEY_LENGTHS: Final = (NAME_BYTES, STONE_NAME_BYTES, len(ALIVE))
+"""Lengths of the keys of all records in bytes: blocks, tombstones, and when the node was last there."""
 MOST_DEATHS: Final = 2
 """A file in which the process died so often is put aside."""
 
@@ -163,7 +166,7 @@ class LmdbDisk:
         if self._deaths.count >= MOST_DEATHS:
             return f"the process died {self._deaths.count} times in LMDB"
         try:
-            check(self._directory / "data.mdb", NAME_BYTES)
+            check(self._directory / "data.mdb", KEY_LENGTHS)
         except FileNotFoundError:
             pass
         except (DamagedError, OSError) as error:

@@ -10,8 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from hostlib.protocol.tombstones import Tombstone, Tombstones, decode_note, encode_note
-from hostlib.storage.ssd import NOTE
+from hostlib.protocol.tombstones import ALIVE, Tombstone, Tombstones, decode_note, encode_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 ALIVE_EVERY_S: Final = 600.0
 """How often the disk is told that the node is there."""
-_ALIVE: Final = NOTE + b"alive"
 _ALIVE_RECORD = struct.Struct(">dI")
 
 
@@ -66,7 +64,7 @@ class Graveyard:
         if self._ssd is not None and now_s - self._said_alive_s >= ALIVE_EVERY_S:
             self._said_alive_s = now_s
             packed = struct.pack(">d", now_s)
-            self._ssd.note(_ALIVE, packed + struct.pack(">I", crc32(packed)))
+            self._ssd.note(ALIVE, packed + struct.pack(">I", crc32(packed)))
 
     def _noted(self, stone: Tombstone, error: DiskError | None) -> None:
         if error is None:
@@ -81,7 +79,7 @@ class Graveyard:
         self.has_past = len(ssd) > 0
         known: list[tuple[float, Tombstone]] = []
         for name, record in ssd.notes.items():
-            if name == _ALIVE:
+            if name == ALIVE:
                 self._said_alive_s = _alive_s(record)
             elif (found := decode_note(name, record)) is not None:
                 known.append((found[1], found[0]))

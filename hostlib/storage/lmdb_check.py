@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -60,13 +60,16 @@ class _Meta(NamedTuple):
     transaction: int
 
 
-def check(path: Path, key_bytes: int) -> None:
-    """DamagedError says what is wrong with a data file whose records have keys of `key_bytes`; OSError."""
+def check(path: Path, key_lengths: Collection[int]) -> None:
+    """Raise DamagedError that says what is wrong with a data file, or OSError.
+
+    The keys of its records have one of `key_lengths` bytes.
+    """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if not size:
             return  # LMDB makes a new one
-        _Check(file.fileno(), size).all(key_bytes)
+        _Check(file.fileno(), size).all(key_lengths)
 
 
 class _Check:
@@ -76,13 +79,13 @@ class _Check:
         self._seen = bytearray(min(self._meta.last_page + 1, size // self._meta.page_bytes + 1))
         """Of pages: what is 1 is in use."""
 
-    def all(self, key_bytes: int) -> None:
+    def all(self, key_lengths: Collection[int]) -> None:
         """See `check`."""
         meta = self._meta
         self._seen[:META_PAGES] = b"\1" * META_PAGES
         free: list[bytes] = []
-        self._walk(meta.free, _INTEGER_KEYS, _NUMBER.size, free.append)
-        self._walk(meta.main, 0, key_bytes, None)
+        self._walk(meta.free, _INTEGER_KEYS, (_NUMBER.size,), free.append)
+        self._walk(meta.main, 0, key_lengths, None)
         for pages in free:
             self._check_free(pages)
 
@@ -115,7 +118,9 @@ class _Check:
             raise DamagedError(f"meta page {number}: pages of {size} bytes, the last of them {last}")
         return _Meta(size, free, main, last, transaction)
 
-    def _walk(self, tree: _Tree, flags: int, key_bytes: int, take: Callable[[bytes], None] | None) -> None:
+    def _walk(
+        self, tree: _Tree, flags: int, key_lengths: Collection[int], take: Callable[[bytes], None] | None
+    ) -> None:
         if tree.flags != flags:
             raise DamagedError(f"a tree with flags {tree.flags}")
         if (tree.root == _NO_PAGE) != (tree.depth == 0) or tree.depth > _MOST_DEPTH:
@@ -128,7 +133,7 @@ class _Check:
             number, depth, low, high = waiting.pop()
             kind = _LEAF if depth == tree.depth else _BRANCH
             page, nodes = self._page(number, kind)
-            keys = [self._key(number, page, at, key_bytes, not index and kind == _BRANCH)
+            keys = [self._key(number, page, at, key_lengths, not index and kind == _BRANCH)
                     for index, at in enumerate(nodes)]  # fmt: skip
             if by_number:  # transactions, none of which is to come
                 keys = [key[::-1] for key in keys]
@@ -165,9 +170,11 @@ class _Check:
             raise DamagedError(f"page {number}: a branch with {len(nodes)} child")
         return page, nodes
 
-    def _key(self, number: int, page: bytes, at: int, key_bytes: int, may_be_empty: bool) -> bytes:
+    def _key(
+        self, number: int, page: bytes, at: int, key_lengths: Collection[int], may_be_empty: bool
+    ) -> bytes:
         length = _NODE.unpack_from(page, at)[3]
-        if length != key_bytes and not (may_be_empty and not length):
+        if length not in key_lengths and not (may_be_empty and not length):
             raise DamagedError(f"page {number}: a key of {length} bytes")
         key = page[at + _NODE.size :][:length]
         if len(key) != length:

@@ -18,6 +18,7 @@ from hostlib import native
 from hostlib.protocol import wire
 from hostlib.protocol.block import Block, Derived, Header, Place, decode_record, encode_record, read_header
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
+from hostlib.protocol.tombstones import NOTE
 from hostlib.storage.commit import CommitOptions, Done, GroupCommit, Runner
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PRELOAD_BATCH = 10_000
-NOTE = b"weir note "
-"""How the names of records that are no blocks begin; those of blocks are shorter than all that follow it."""
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from hostlib.protocol.tombstones import ALIVE, Tombstone
 from hostlib.storage.disk import MOST_DEATHS, LmdbDisk
 from hostlib.storage.ssd import SsdTier
 from tests.hostlib import rotten_disk
@@ -64,6 +65,18 @@ def test_what_is_not_damaged_is_not_put_aside(tmp_path: Path) -> None:
         assert not again.was_damaged
         again.close()
     disk.close()
+
+
+def test_records_that_are_no_blocks_are_no_damage(tmp_path: Path) -> None:
+    """A tombstone, and the note of when the node was last there."""
+    disk = LmdbDisk(tmp_path, rotten_disk.MAP_BYTES)
+    stone = Tombstone(place_of(1), 7, bytes(16))
+    disk.write([(place_of(1).name(), b"block"), (stone.name(), b"note"), (ALIVE, b"note")])
+    disk.close()
+    again = LmdbDisk(tmp_path, rotten_disk.MAP_BYTES)
+    assert not again.was_damaged
+    assert len(list(again.scan())) == 3
+    again.close()
 
 
 def test_a_file_in_which_the_process_died_twice_is_put_aside(

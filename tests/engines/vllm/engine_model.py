@@ -242,8 +242,9 @@ class EngineModel:
         if self.queue:
             self._update()
 
-    def run(self, limit: int = 400) -> None:
-        """Until nothing is left to do."""
+    def run(self, limit: int | None = None) -> None:
+        """Until nothing is left to do; `limit` steps at most, by default in proportion to the requests."""
+        limit = limit or 400 * (1 + len(self.requests))
         for _ in range(limit):
             if not self.is_busy:
                 break

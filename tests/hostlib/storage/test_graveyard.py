@@ -16,6 +16,7 @@ from hostlib.protocol.tombstones import (
     MAX_OF_BLOCK,
     MAX_OF_TENANT,
     MAX_TENANTS,
+    NOTE,
     TOMBSTONE_S,
     AgedStone,
     Tombstone,
@@ -25,7 +26,7 @@ from hostlib.protocol.tombstones import (
 )
 from hostlib.storage.graveyard import Graveyard
 from hostlib.storage.simulated_disk import SimulatedDisk
-from hostlib.storage.ssd import NOTE, SsdTier
+from hostlib.storage.ssd import SsdTier
 from tests.hostlib.network import commit_in_virtual_time
 
 

@@ -16,9 +16,10 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol.block import Block, Derived, Place, encode_record
 from hostlib.protocol.content import block_content, sealed_block
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
+from hostlib.protocol.tombstones import NOTE
 from hostlib.storage.disk import Batch, Disk, LmdbDisk
 from hostlib.storage.simulated_disk import SimulatedDisk
-from hostlib.storage.ssd import NOTE, SsdTier
+from hostlib.storage.ssd import SsdTier
 from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, WRITE, place
 
