@@ -3,7 +3,9 @@
 First each storage node is asked, past the pool, for the block's first fragment, and the pool once, too: that
 says which writes of the block there are, and what it takes to prove that they are this tenant's
 (`hostlib.protocol.seal.Seal.proof`). Then every storage node is told to forget each of them. All that are not
-down must say so: who is away copies from them what was deleted before it gives anything away again.
+down must say so: who is away copies from them what was deleted before it gives anything away again. It can't
+learn so of a write that only nodes which are down hold, as nobody else could say which that is: where there
+may be one, the deletion fails.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ class _Deletion:
     """Which storage nodes have obeyed which."""
     asked: set[str] = field(default_factory=set)
     """Storage nodes that have said what they hold."""
+    pool_asked: bool = False
+    """Whether the pool, or a home behind it, has said what it holds."""
     epochs: set[int] = field(default_factory=set)
     """Of the lists of those who obeyed, as messages carry them."""
 
@@ -76,18 +80,18 @@ class Deletions:
     async def delete(self, block: BlockRef) -> bool:
         """Have all writes of a block forgotten; whether there were any.
 
-        Raises TransferTimeoutError if a storage node does not answer, DeleteRefusedError if one can't do it:
-        then the block may be there, or come back.
+        Raises TransferTimeoutError if a storage node does not answer or homes are down that may hold what
+        nobody else does, DeleteRefusedError if one can't do it: then the block may be there, or come back.
         """
         async with self._turns:
             deletion = _Deletion(block)
             until_s = self._exchange.loop.time() + 2 * PATIENCE_S
-            await self._look_into_pool(deletion)
             while not self._is_done(deletion):
                 if self._exchange.loop.time() > until_s:
                     raise TransferTimeoutError(block.key, "the list of storage nodes changes all the time")
                 await self._round(deletion)
             await self._together(self._tell_controller(deletion, stone) for stone in deletion.stones)
+        self._check_homes(deletion)
         self._exchange.stats.blocks_deleted += bool(deletion.stones)
         return bool(deletion.stones)
 
@@ -112,6 +116,7 @@ class Deletions:
         nodes, epoch = self._nodes(), self._exchange.members.epoch
         return (
             bool(nodes)
+            and deletion.pool_asked
             and deletion.asked.issuperset(nodes)
             and all((node, stone) in deletion.told for node in nodes for stone in deletion.stones)
             and not any(0 < (theirs - epoch) % 256 < 128 for theirs in deletion.epochs)
@@ -122,6 +127,8 @@ class Deletions:
         nodes = self._nodes()
         if not nodes:
             raise TransferTimeoutError(deletion.block.key, "no storage node is up")
+        if not deletion.pool_asked:
+            await self._look_into_pool(deletion, nodes)
         new = [node for node in nodes if node not in deletion.asked]
         await self._together(self._look(deletion, node, past_pool=True) for node in new)
         untold = [
@@ -142,11 +149,22 @@ class Deletions:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _look_into_pool(self, deletion: _Deletion) -> None:
-        """A pool may have what no home has any more."""
+    def _check_homes(self, deletion: _Deletion) -> None:
+        """Raise TransferTimeoutError if homes that are down may hold a write that was not found: if they may
+        be all that were given the block, or if nobody else has any write of it."""
+        key, members = deletion.block.key, self._exchange.members
+        down = [one.address for one in members.down_homes(key)]
+        unknown = [address for address in down if address not in deletion.asked]
+        if unknown and (not deletion.stones or len(down) >= members.replicas):
+            who = ", ".join(unknown)
+            why = f"{who}: down, and may hold it: delete it again when it is back"
+            raise TransferTimeoutError(key, why)
+
+    async def _look_into_pool(self, deletion: _Deletion, nodes: list[str]) -> None:
+        """A pool may have what no home has any more; it answers even if no home does."""
         homes, _ = self._exchange.health.homes_of(deletion.block)
-        if homes:
-            await self._look(deletion, homes[0], past_pool=False)
+        home = next((one for one in homes if one in nodes), nodes[0])
+        await self._look(deletion, home, past_pool=False)
 
     async def _look(self, deletion: _Deletion, node: str, past_pool: bool) -> None:
         """Learn which write a storage node holds."""
@@ -179,6 +197,8 @@ class Deletions:
             return  # it is down by now
         if past_pool:
             deletion.asked.add(node)
+        else:
+            deletion.pool_asked = True
         if reply.op == wire.OP_VALUE and self._seal.is_genuine(reply):
             proof = self._seal.proof(block.key, reply.fragments, reply.content, reply.value)
             stone = Tombstone(Place(self._seal.tenant, block.key), reply.content, proof)

@@ -105,6 +105,17 @@ class Members:
         alive = [member for member in self.order(key) if member.state is not State.DOWN]
         return tuple(alive[: replicas or self.replicas])
 
+    def down_homes(self, key: bytes) -> tuple[Member, ...]:
+        """Who is down and comes before the last of R homes that are up: it may have been given the key."""
+        down, up = [], 0
+        for member in self.order(key):
+            if member.state is State.DOWN:
+                down.append(member)
+            up += member.state is State.UP
+            if up == self.replicas:
+                break
+        return tuple(down)
+
     def is_home(self, number: int, key: bytes) -> bool:
         """Whether the node holds the key as soon as it is there, whatever is known of its state."""
         before = 0

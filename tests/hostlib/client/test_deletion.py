@@ -256,6 +256,77 @@ def _away_while_deleted(world: World) -> str:
     return world.members.nodes[0].address
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_what_only_a_home_that_is_down_may_hold_is_not_said_to_be_deleted(replicas: int) -> None:
+    async def main() -> None:
+        world = World(replicas=replicas, controller="10.255.255.254")
+        gone = _away_while_deleted(world)
+        n = next(n for n in range(40) if world.homes(n)[0] == gone)
+        await world.client.put(ref(n), content(n), durable=True)
+        for other in set(world.holders(n)) - {gone}:
+            world.stores[other].drop(place(key(n)))
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        await asyncio.sleep(0.1)
+        with pytest.raises(TransferTimeoutError, match=f"{gone}: down, and may hold it"):
+            await world.client.delete(ref(n))
+        await _returns(world, gone)
+        assert await is_found(world.client, n)
+        assert await world.client.delete(ref(n))
+        assert not await is_found(world.client, n)
+
+    run(main)
+
+
+def test_another_write_at_the_only_home_which_is_down_is_not_said_to_be_deleted() -> None:
+    async def main() -> None:
+        world = World(controller="10.255.255.254")
+        gone = _away_while_deleted(world)
+        n = next(n for n in range(40) if world.homes(n)[0] == gone)
+        await world.client.put(ref(n), content(n), durable=True)
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        await asyncio.sleep(0.1)
+        await world.client.put(ref(n), content(n + 1), durable=True)
+        with pytest.raises(TransferTimeoutError, match="down, and may hold it"):
+            await world.client.delete(ref(n))
+        await _returns(world, gone)
+        assert await world.client.delete(ref(n))
+        assert not await is_found(world.client, n)
+
+    run(main)
+
+
+def test_a_pool_is_asked_also_when_all_homes_are_silent() -> None:
+    """It may have the only copy, as the home that is back lost what was in its memory."""
+
+    async def main() -> None:
+        world = World()
+        (home,) = world.homes(1)
+        world.network.dead.add(home)
+        with pytest.raises(TransferError):
+            await world.client.get(ref(1))
+        assert world.client.suspects == [home]
+        world.network.log.clear()
+        deletion = asyncio.ensure_future(world.client.delete(ref(1)))
+        await asyncio.sleep(0.5)
+        world.network.dead.clear()
+        assert not await deletion
+        gets = [message for _, message in world.sent(NODE, wire.OP_GET) if message.key == key(1)]
+        assert any(not message.flags & wire.FLAG_BYPASS for message in gets)
+
+    run(main)
+
+
+async def _returns(world: World, address: str) -> None:
+    world.announce(JOINING, UP, UP)
+    node = world.restart(address)
+    node.start()
+    await until(lambda: node.joining.caught_up)
+    world.announce(UP, UP, UP)
+    await asyncio.sleep(0.1)
+
+
 def test_a_store_that_was_away_does_not_bring_it_back() -> None:
     async def main() -> None:
         world = World(replicas=2, controller="10.255.255.254")
