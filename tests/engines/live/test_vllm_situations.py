@@ -201,14 +201,16 @@ def test_counters_under_a_multi_connector(start: Start, home: Home, engine_has_o
     """vLLM rebuilds each connector's counters by its name, in the process that logs them."""
     engine = start(
         transfer=beside_a_failing_peer(home),
-        environment={"VLLM_ENABLE_V1_MULTIPROCESSING": engine_has_own_process},
+        environment={
+            "VLLM_ENABLE_V1_MULTIPROCESSING": engine_has_own_process,
+            "VLLM_LOGGING_STREAM": "ext://sys.stderr",
+        },
     )
     for seed in range(3):
         engine.generate(tokens(200, seed))
     assert engine.counter("weir_lookups") >= 3
     engine.run("llm.llm_engine.do_log_stats()")
-    log = engine.log.read_text(errors="replace")
-    assert "KV Transfer metrics: WeirConnector={" in log
+    assert "KV Transfer metrics: WeirConnector={" in engine.log.read_text(errors="replace")
 
 
 def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
