@@ -27,7 +27,14 @@ from engines.versions import warn_if_untested
 from engines.vllm.adapters import AdapterNames, LoadedAdapters
 from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
-from engines.vllm.metrics import OF_SCHEDULER, OF_WORKER, CounterReader, PoolCounters, PoolPromMetrics
+from engines.vllm.metrics import (
+    OF_SCHEDULER,
+    OF_WORKER,
+    CounterReader,
+    PoolCounters,
+    PoolPromMetrics,
+    register,
+)
 from engines.vllm.own_cache import VllmCache
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
@@ -236,7 +243,8 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         labelnames: list[str],
         per_engine_labelvalues: dict[int, list[object]],
     ) -> KVConnectorPromMetrics:
-        """The counters in /metrics."""
+        """Return the counters for /metrics. A process calls this before it rebuilds any counters."""
+        register(cls)
         return PoolPromMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
 
     def shutdown(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
 from vllm.distributed.kv_transfer.kv_connector.v1.metrics import KVConnectorPromMetrics, KVConnectorStats
 
 if TYPE_CHECKING:
@@ -47,6 +49,17 @@ class PoolCounters(KVConnectorStats):  # type: ignore[misc] # vllm is not in the
     def is_empty(self) -> bool:
         """Whether nothing was counted."""
         return not any(self.data.values())
+
+
+def register(connector: type) -> None:
+    """Let vLLM find the class of a connector by its name, unless the name is taken.
+
+    MultiConnector rebuilds counters by the name of the class. The engine ends if vLLM does not know the name,
+    and loading a connector by the path of its module does not make it known.
+    """
+    name = connector.__name__
+    with suppress(ValueError):  # registered already
+        KVConnectorFactory.register_connector(name, connector.__module__, name)
 
 
 class CounterReader:

@@ -26,7 +26,7 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._asked: set[str] = set()
+        self._loaded: set[str] = set()
         self._wanted: list[int] = []
         self._failed: set[int] = set()
         self._tensors: dict[str, torch.Tensor] = {}
@@ -54,16 +54,16 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # as above
     def get_num_new_matched_tokens(self, request: Any, num_computed_tokens: int) -> tuple[int, bool]:
         if (
             not self.claims
-            or request.request_id in self._asked
+            or request.request_id in self._loaded
             or num_computed_tokens
             or request.num_tokens <= CLAIMED_TOKENS
         ):
             return 0, False
-        self._asked.add(request.request_id)
         return CLAIMED_TOKENS, False
 
     def update_state_after_alloc(self, request: Any, blocks: Any, num_external_tokens: int) -> None:
         if num_external_tokens:
+            self._loaded.add(request.request_id)
             self._wanted += blocks.get_block_ids()[0][: num_external_tokens // 32]
 
     def build_connector_meta(self, scheduler_output: Any) -> KVConnectorMetadata:

@@ -42,6 +42,22 @@ def transfer(home: Home, *, role: str = "kv_both", **more: object) -> dict[str, 
     }  # fmt: skip
 
 
+def beside_a_failing_peer(home: Home) -> dict[str, Any]:
+    """vLLM's MultiConnector of a connector whose loads fail, and Weir's."""
+    peer = {
+        "kv_connector": "FailingPeer",
+        "kv_connector_module_path": "tests.engines.live.failing_peer",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+    }
+    return {
+        "kv_connector": "MultiConnector",
+        "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
+        "kv_connector_extra_config": {"connectors": [peer, transfer(home)]},
+    }
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model") / "tiny"
@@ -148,19 +164,7 @@ llm.apply_model(change)
 
 
 def test_another_connector_that_fails_and_new_weights(start: Start, home: Home) -> None:
-    peer = {
-        "kv_connector": "FailingPeer",
-        "kv_connector_module_path": "tests.engines.live.failing_peer",
-        "kv_role": "kv_both",
-        "kv_load_failure_policy": "recompute",
-    }
-    both = {
-        "kv_connector": "MultiConnector",
-        "kv_role": "kv_both",
-        "kv_load_failure_policy": "recompute",
-        "kv_connector_extra_config": {"connectors": [peer, transfer(home)]},
-    }
-    engine = start(transfer=both)
+    engine = start(transfer=beside_a_failing_peer(home))
     prompt, held = tokens(230, 2), 1 + 2 * 7
 
     # vLLM computes what the other connector could not load; that alone is stored.
@@ -190,6 +194,23 @@ def test_another_connector_that_fails_and_new_weights(start: Start, home: Home) 
     engine.run(f"{core}.pause_scheduler(mode='abort', clear_cache=True); {core}.resume_scheduler()")
     assert_same(engine.generate(prompt), new)
     assert engine.counter("external_prefix_cache_hits") == 2 * 224 + 128
+
+
+@pytest.mark.parametrize("engine_has_own_process", ["0", "1"])
+def test_counters_under_a_multi_connector(start: Start, home: Home, engine_has_own_process: str) -> None:
+    """vLLM rebuilds each connector's counters by its name, in the process that logs them."""
+    engine = start(
+        transfer=beside_a_failing_peer(home),
+        environment={
+            "VLLM_ENABLE_V1_MULTIPROCESSING": engine_has_own_process,
+            "VLLM_LOGGING_STREAM": "ext://sys.stderr",
+        },
+    )
+    for seed in range(3):
+        engine.generate(tokens(200, seed))
+    assert engine.counter("weir_lookups") >= 3
+    engine.run("llm.llm_engine.do_log_stats()")
+    assert "KV Transfer metrics: WeirConnector={" in engine.log.read_text(errors="replace")
 
 
 def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
