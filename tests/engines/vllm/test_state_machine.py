@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.engines.vllm.engine_model import EngineModel
 from tests.engines.vllm.pool_in_hand import SPACE, PoolInHand
+
+pytestmark = pytest.mark.slow
 
 MODES = st.fixed_dictionaries(
     {

@@ -20,6 +20,7 @@ from hostlib.protocol import wire
 from hostlib.protocol.members import Member, Members
 from hostlib.protocol.transfer import BlockRef
 from hostlib.protocol.wire import KV_PORT
+from tests.hostlib.engine import test_listed
 from tests.hostlib.engine.loopback_homes import storage_nodes
 from tests.hostlib.loopback import WAIT_LIMIT_S, own_address
 
@@ -187,6 +188,12 @@ def of_waiting_bytes(_: Folder) -> None:
             pool.close()
 
 
+def of_listed(_: Folder) -> None:
+    """What is stored is written down with it, and not without it."""
+    test_listed.test_what_two_engines_store_is_listed_under_its_names()
+    test_listed.test_without_the_setting_nothing_is_written_down()
+
+
 EFFECTS: dict[str, Callable[[Folder], None]] = {
     "address": of_address,
     "homes": of_homes,
@@ -200,6 +207,7 @@ EFFECTS: dict[str, Callable[[Folder], None]] = {
     "retry_s": of_retry_s,
     "report": of_report,
     "waiting_bytes": of_waiting_bytes,
+    "listed": of_listed,
 }
 
 

@@ -150,7 +150,10 @@ input()
         assert held.read() == b""
 
 
-def test_a_pipeline_gets_its_full_build_when_it_is_committed(source: Path) -> None:
+def test_a_pipeline_gets_its_full_build_when_it_is_committed(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEIR_CACHE", str(tmp_path / "cache"))
     engine = EmbeddedEngine({}, None)
     config = DeviceConfig(str(source), preprocess(source)).encode()
     verified, committed = engine.load(config), engine.load(config)
