@@ -24,7 +24,7 @@ KV_PORT = 22341
 OP_AT = 20 + 8 + 1
 """Of the protocol's `op`, counted from the IPv4 header, which has no options."""
 FIRST_OPS = (1, 3, 5, 6, 7, 8, 10, 13, 14)
-"""GET, NOT_FOUND, PUT_ACK, REFUSED, STAT, FOUND, LIST, DELETE, DELETED: the hosts' messages without a value."""
+"""GET, NOT_FOUND, PUT_ACK, REFUSED, STAT, FOUND, LIST, DELETE, DELETED: hosts' messages without a value."""
 _ROOT, _LINK, _FIRST, _LAST = "5:", "5:1", "5:10", "5:11"
 _LITTLE = "8bit"
 """HTB's least rate: but for a packet a minute, what the two classes send is borrowed from the link, and that
