@@ -53,7 +53,7 @@ class Source:
     open_files: bool = False
 
     def find(self) -> CompiledProgram | None:
-        """What was compiled of it before."""
+        """Return what the cache has of this text, perhaps a quick build; None if it has nothing."""
         return find_compiled(self.text, self.name, self.externs, tracing=self.tracing)
 
     def compile(self) -> None:
@@ -76,7 +76,7 @@ def sandboxed_compile(source: Source) -> CompiledProgram:
 
 
 def sandboxed_finish(compiled: CompiledProgram) -> CompiledProgram:
-    """The same with the full build of a program that has only a quick one."""
+    """Return the program with its full build, which is made in a process of its own if it is missing."""
     if compiled.quick and not building.is_intact(compiled.library):
         _run(compiled)
     return replace(compiled, quick=None)

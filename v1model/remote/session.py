@@ -47,7 +47,7 @@ class Session:
         return config
 
     def statistics(self) -> dict[str, Any]:
-        """What a weir-switch counted (`Switch.statistics()`); UNIMPLEMENTED from any other."""
+        """Return what a weir-switch counted (`Switch.statistics()`). Other switches answer UNIMPLEMENTED."""
         call: Any = self._channel.unary_unary(STATISTICS, request_serializer=None, response_deserializer=None)
         try:
             counted: dict[str, Any] | None = json.loads(call(b"", timeout=TIMEOUT_S))
