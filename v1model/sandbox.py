@@ -71,7 +71,10 @@ def sandboxed_compile(source: Source) -> CompiledProgram:
         _run(source)
         compiled = source.find()
     if compiled is None:
-        raise CompileError("what was compiled is not in the cache: is another process removing it?")
+        raise CompileError(
+            "what was compiled is not in the cache",
+            hint="if files of v1model were changed, start this process again",
+        )
     return compiled
 
 

@@ -141,3 +141,12 @@ f = open({str(alive)!r}, "w")
 {PRINT}
 building._start(["sh", "-c", {f"exec 3>{alive}; sleep 600"!r}]).wait()
 """
+
+
+def test_flags_that_are_set_later_are_those_of_both_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEIR_CACHE", str(tmp_path / "cache"))
+    for setting in ("", "1"):
+        monkeypatch.setenv("WEIR_WERROR", setting)
+        assert sandboxed_compile(source(tmp_path)).quick

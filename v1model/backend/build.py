@@ -36,8 +36,6 @@ FLAGS = ("-std=gnu11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pth
 FULL = ("-O2", "-g1")
 QUICK = ("-O1",)  # a third of the time of FULL
 QUICK_RUNTIME = ("-O0",)  # the runtime is 19 files, and its full build is soon there
-# In the tests; not for users, whose compilers may know warnings that ours does not.
-WERROR = ("-Werror",) if os.environ.get("WEIR_WERROR") else ()
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=undefined",
@@ -73,6 +71,12 @@ def compiler() -> str:
     return found
 
 
+def _werror() -> tuple[str, ...]:
+    """In the tests; not for users, whose compilers may know warnings that ours does not. Asked at each use: a
+    process that this one starts must name what it makes alike."""
+    return ("-Werror",) if os.environ.get("WEIR_WERROR") else ()
+
+
 @cache
 def sources_fingerprint() -> str:
     """A hash of the compiler and runtime themselves: what they make depends on it."""
@@ -88,7 +92,7 @@ def key_of(*parts: str) -> str:
     for part in (
         *parts,
         sources_fingerprint(),
-        " ".join((os.environ.get("CC", "cc"), *FLAGS, *FULL, *WERROR)),
+        " ".join((os.environ.get("CC", "cc"), *FLAGS, *FULL, *_werror())),
     ):
         digest.update(len(part).to_bytes(8, "big") + part.encode())
     return digest.hexdigest()[:32]
@@ -208,7 +212,7 @@ def publish(entry: Path, fill: dict[str, Path | bytes]) -> None:
 
 def compile_file(source: Path, target: Path, flags: Sequence[str]) -> subprocess.Popen[str]:
     """Begins to make an object of a C file that includes the runtime's headers; `check` waits for it."""
-    options = [*FLAGS, *WERROR, *flags, "-I", str(RUNTIME)]
+    options = [*FLAGS, *_werror(), *flags, "-I", str(RUNTIME)]
     return _start([compiler(), *options, "-c", str(source), "-o", str(target)])
 
 
