@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controller.config import Config, PoolSize, SwitchConfig, Thresholds
+from controller.config import Config, PoolSize, Port, SwitchConfig, Thresholds
 from emulator.control_plane import stand_behind, start_controller, switch_configs
 from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from experiments.faults.children import LOOK_S, kill, until_said
+from experiments.faults.load import PUT_SHARE
 from experiments.faults.wires import Wires, shimmed
 from topologies.engines import Artifacts
 from topologies.network import Network
@@ -29,6 +30,8 @@ POOL_BLOCKS = 1024
 DRAM_BLOCKS = 32
 """Few, so that most reads of a home are of its disk."""
 SSD_BLOCKS = 20_000
+MOST_PUTS = 8
+"""A port may put so many times what a node of the plan writes in the mean: the rest is room for bursts."""
 UP_TIMEOUT_S = 60.0
 WORK_TIMEOUT_S = 60.0
 
@@ -55,6 +58,11 @@ class Plan:
     def block_bytes(self) -> int:
         """Not whole fragments: the last one is short."""
         return self.fragments * 512 - 100
+
+    @property
+    def puts_per_s(self) -> int:
+        """The limit on PUTs that an operator who knows this load sets for each port of a node."""
+        return round(MOST_PUTS * self.rate_per_s * PUT_SHARE * self.fragments)
 
 
 class Cluster:
@@ -245,10 +253,16 @@ class Cluster:
         working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != outside}
         ports = tuple(
             replace(port, tenants=(TENANT,)) if port.host and port.host.ipv4 in working else port
-            for port in switch.ports
+            for port in map(self._limited, switch.ports)
         )
         address = f"unix:{self._proxy_socket(switch.name)}" if self.plan.proxied else switch.grpc_address
         return replace(switch, ports=ports, grpc_address=address)
+
+    def _limited(self, port: Port) -> Port:
+        """The port with the plan's limit on PUTs, if a node is behind it."""
+        if port.limits is None or port.limits.puts_per_s is None:
+            return port
+        return replace(port, limits=replace(port.limits, puts_per_s=self.plan.puts_per_s))
 
     def _proxy_socket(self, switch: str) -> Path:
         return self.directory / f"{switch}.proxy"
