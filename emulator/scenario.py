@@ -25,6 +25,7 @@ from emulator.modes import Mode
 from emulator.options import MAX_POOL_BLOCKS, RunOptions
 from emulator.tenants import Tenant, share_of, tenants_of
 from hostlib.model.gate import ANSWERS
+from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -134,7 +135,7 @@ class Scenario:
     @property
     def defines(self) -> dict[str, int]:
         """Compile-time sizes of the P4 program."""
-        return {"POOL_BLOCKS": self.pool_size.blocks, "POOL_SLOTS": self.pool_size.slots}
+        return self.pool_size.defines
 
 
 def least_sigma(topology: str) -> float:
@@ -174,7 +175,7 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
     window = whole.window(start_s, requests)
     speed = options.speed or max(1.0, window.duration_s / PLAY_S)
     trace = whole.window(start_s, requests, speed)
-    scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed)
+    scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed, VALUE_BYTES)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
     fabric = _fabric(options, rate_bit_s)
     plain = make_cost_model(options.model, options.gpu, trace.block_tokens)

@@ -9,7 +9,7 @@ from hostlib.model.streamer import Rung
 from hostlib.process.config import ProcessConfig, check_address, check_positive
 from hostlib.protocol.errors import ConfigError
 from hostlib.protocol.members import Members
-from hostlib.protocol.wire import VALUE_FRAME_BYTES, fragment_count
+from hostlib.protocol.wire import VALUE_BYTES, VALUE_FRAME_BYTES, fragment_count
 from workload.compression import CPU, NONE, BlockSizes, CompressionError, coding_s
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.levels import Ladder, make_sizes
@@ -118,7 +118,7 @@ class ServingConfig(ProcessConfig):
     def scale(self) -> ScaleModel:
         """How real bytes and times become those of the run."""
         try:
-            return ScaleModel(self.sigma, self.speed)
+            return ScaleModel(self.sigma, self.speed, VALUE_BYTES)
         except ScaleError as error:
             raise ConfigError(str(error)) from None
 
