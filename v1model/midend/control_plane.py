@@ -25,11 +25,16 @@ def controller_header_types(unit: Unit, program: ast.Program) -> dict[str, t.Rec
     """The header types annotated with @controller_header, by the name that it gives."""
     found: dict[str, t.RecordType] = {}
     for declaration in program.declarations:
-        if not isinstance(declaration, ast.StructDeclaration) or declaration.kind != "header":
+        if not isinstance(declaration, ast.StructDeclaration):
             continue
         for annotation in declaration.annotations:
-            if annotation.name == "controller_header":
-                found[annotation_text(annotation)] = unit.record_type(declaration)
+            if annotation.name != "controller_header":
+                continue
+            name = annotation_text(annotation)
+            if not name or name in found or declaration.kind != "header":
+                message = "@controller_header must name what it is for, once, before a header"
+                raise CompileError(message, annotation.span, 'write @controller_header("packet_in")')
+            found[name] = unit.record_type(declaration)
     return found
 
 
@@ -88,4 +93,6 @@ def translation_arguments(annotation: ast.Annotation) -> tuple[str, int | None]:
     written = _TRANSLATION.fullmatch(annotation.text.replace(" ", ""))
     if written is None:
         raise CompileError("@p4runtime_translation needs a URI and `string` or bit<W>", annotation.span)
+    if written["width"] and not int(written["width"]):
+        raise CompileError("@p4runtime_translation to a type of 0 bits", annotation.span)
     return written["uri"], int(written["width"]) if written["width"] else None
