@@ -20,19 +20,21 @@ from v1model.protos.p4.config.v1 import p4info_pb2
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("p4runtime") / "control.p4"
-BACK = """
+GROWS = """
 #include <core.p4>
 #include <v1model.p4>
+header wide_t { bit<2048> zeros; }
+struct headers_t { wide_t wide; }
 struct none_t { }
-parser P(packet_in p, out none_t h, inout none_t m, inout standard_metadata_t sm) {
+parser P(packet_in p, out headers_t h, inout none_t m, inout standard_metadata_t sm) {
     state start { transition accept; }
 }
-control C(inout none_t h, inout none_t m) { apply { } }
-control I(inout none_t h, inout none_t m, inout standard_metadata_t sm) {
-    apply { sm.egress_spec = sm.ingress_port; }
+control C(inout headers_t h, inout none_t m) { apply { } }
+control I(inout headers_t h, inout none_t m, inout standard_metadata_t sm) {
+    apply { sm.egress_spec = sm.ingress_port; h.wide.setValid(); h.wide.zeros = 0; }
 }
-control E(inout none_t h, inout none_t m, inout standard_metadata_t sm) { apply { } }
-control D(packet_out p, in none_t h) { apply { } }
+control E(inout headers_t h, inout none_t m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out p, in headers_t h) { apply { p.emit(h); } }
 V1Switch(P(), C(), I(), E(), C(), D()) main;
 """
 ANY_PORT = ["--", "--grpc-server-addr", "127.0.0.1:0"]
@@ -206,15 +208,15 @@ def test_a_program_s_name_is_enough() -> None:
 
 @needs_root
 def test_a_frame_that_is_too_long_is_logged_and_shown(tmp_path: Path) -> None:
-    """A frame beyond the MTU of the interface that it is to leave by: log, trace and `show_ports` say so."""
-    trace, program = tmp_path / "trace.jsonl", tmp_path / "back.p4"
-    program.write_text(BACK)
+    """A frame that grows beyond the MTU of its interface: log, trace and `show_ports` say so."""
+    trace, program = tmp_path / "trace.jsonl", tmp_path / "grows.p4"
+    program.write_text(GROWS)
     arguments: list[str | Path] = [program, "--trace", trace, "--trace-json"]
     with interface() as name, running_switch("-i", f"1@{name}", *arguments, *ANY_PORT) as (process, address):
-        subprocess.run(["ip", "link", "set", f"{name}p", "mtu", "9000", "up"], check=True)
+        subprocess.run(["ip", "link", "set", f"{name}p", "up"], check=True)
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
             sender.bind((f"{name}p", 0))
-            sender.send(b"\xff" * 2000)
+            sender.send(bytes(1400))
         assert process.stderr
         expected = f"weir-switch: port 1 ({name}): dropped 1 packets: to be sent, but longer than"
         assert process.stderr.readline().startswith(expected)
