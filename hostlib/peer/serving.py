@@ -14,7 +14,8 @@ from workload.compression import CPU, NONE, BlockSizes, CompressionError, coding
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.levels import Ladder, make_sizes
 from workload.scale import DEFAULT_SIGMA, ScaleError, ScaleModel
-from workload.trace import MOONCAKE, Trace, TraceError, load_trace
+from workload.trace import MOONCAKE, Trace, TraceError
+from workload.trace_files import load_trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +129,7 @@ class ServingConfig(ProcessConfig):
         try:
             if path.is_file() and not path.stat().st_size:
                 return Trace(str(path), MOONCAKE, ())
-            trace = load_trace(path)
+            trace = load_trace(path, keeps_times=True)
         except TraceError as error:
             raise ConfigError(str(error)) from None
         if trace.block_tokens != self.block_tokens:
