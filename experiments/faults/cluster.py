@@ -17,6 +17,7 @@ from controller.config import Config, PoolSize, Port, SwitchConfig, Thresholds
 from emulator.control_plane import stand_behind, start_controller, switch_configs
 from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from experiments.faults.children import LOOK_S, kill, until_said
+from experiments.faults.faulty_disk import FaultyDisk
 from experiments.faults.load import PUT_SHARE
 from experiments.faults.wires import Wires, shimmed
 from topologies.engines import Artifacts
@@ -53,6 +54,8 @@ class Plan:
     """Whether the intruder belongs to the others' tenant."""
     proxied: bool = False
     """Whether P4Runtime goes through proxies, which can hang."""
+    faulty_disk: FaultyDisk | None = None
+    """That of the first storage node."""
 
     @property
     def block_bytes(self) -> int:
@@ -211,7 +214,8 @@ class Cluster:
             "ssd_dir": str(self.disk(name)),
             "ssd_bytes": SSD_BLOCKS * self.plan.block_bytes,
         }
-        store = self._start(name, "hostlib.storage.storage", config)
+        faulty = self.plan.faulty_disk if name == self.fabric.stores[0] else None
+        store = self._start(name, "hostlib.storage.storage", config, faulty)
         store.send("start")
         self._keepers.append(store)
         return store
@@ -295,7 +299,9 @@ class Cluster:
             "controller": str(self.fabric.controller_of(name).ipv4),
         }
 
-    def _start(self, name: str, module: str, config: dict[str, Any]) -> LineProcess:
+    def _start(
+        self, name: str, module: str, config: dict[str, Any], disk: FaultyDisk | None = None
+    ) -> LineProcess:
         path = self.directory / f"{name}.json"
         path.write_text(json.dumps(config))
 
@@ -303,6 +309,8 @@ class Cluster:
             return self.network.popen(name, *arguments, **options)
 
         command = [sys.executable, "-m", module, str(path)]
+        if disk is not None:
+            command = disk.command(command)
         self._children.append(LineProcess(name, command, self.directory / f"{name}.log", popen))
         return self._children[-1]
 
