@@ -50,7 +50,8 @@ RECENT_ANSWERS: Final = 8
 """Number of a way's last answers whose delays are remembered."""
 PATIENCE: Final = 3.0
 """Nothing counts as missing before so many times what the slowest recent answers took on other ways."""
-MOST_PATIENCE_S: Final = 3.0
+MOST_PATIENCE_S: Final = 1.5
+"""Below the time after which a PUT is given up."""
 _SEQUENCES: Final = 1 << 32
 
 

@@ -216,7 +216,7 @@ def test_suspects_are_a_bit_for_each_number() -> None:
 
 
 def test_where_all_answer_slowly_none_is_down_for_that_and_a_dead_one_soon_is(world: World) -> None:
-    """A machine that is short of CPU time takes 0.9 s for an answer; one that dies is noticed in 3 s."""
+    """A machine that is short of CPU time takes 0.9 s for an answer; one that dies is noticed in time for PUTs."""
     world.answer_s = dict.fromkeys(STORES, 0.9)
     states = set()
     for _ in range(100):
