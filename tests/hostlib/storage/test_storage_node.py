@@ -104,6 +104,30 @@ def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_it_made
     run_virtual(main())
 
 
+def test_where_no_more_acknowledgements_may_wait_who_waits_already_gets_its_newest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each sender has one acknowledgement waiting for a fragment, which echoes what it sent last."""
+    monkeypatch.setattr(storage_node, "MAX_WAITING_ACKS", 1)
+
+    async def main() -> None:
+        world = World(homes=1)
+        ((home, node),) = world.nodes.items()
+        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+        while not node._unsafe:
+            await asyncio.sleep(0.0005)
+        last = world.sent(NODE, wire.OP_PUT)[-1][1]
+        node._on_datagrams("10.0.0.77", [wire.encode(last)])
+        node._on_datagrams(NODE, [wire.encode(last._replace(sequence=99_999))])
+        assert node.stats.overloaded == 1
+        await writing
+        held = [to for to, ack in world.sent(home, wire.OP_PUT_ACK) if ack.flags & wire.FLAG_HELD]
+        assert set(held) == {NODE}
+        assert 99_999 in {ack.sequence for _, ack in world.sent(home, wire.OP_PUT_ACK)}
+
+    run_virtual(main())
+
+
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
     """Whoever puts it again, and whatever is sent again meanwhile, did not."""
