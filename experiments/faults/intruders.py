@@ -280,13 +280,13 @@ def _memory_bytes(running: Cluster) -> int:
 
 def _write_page(options: Options, results: Sequence[Result]) -> Path:
     titles = (
-        "attack", "packets", "operations", "failed", "failed with a sink", "wrong", "lost", "stolen", "p99 with a sink, ms",
-        "p99 under attack, ms", "memory grew by, MB", "CPU, %", "missed",
+        "attack", "packets", "operations", "failed", "failed with a sink", "wrong", "lost", "stolen",
+        "p99 with a sink, ms", "p99 under attack, ms", "memory grew by, MB", "CPU, %", "missed",
     )  # fmt: skip
     rows = [
         [
-            one.attack, one.sent, one.operations, one.failed, one.failed_sink, one.wrong_blocks, one.lost_blocks, one.stolen,
-            one.p99_ms_sink, one.p99_ms, one.growth_bytes / 2**20, 100 * one.cpu,
+            one.attack, one.sent, one.operations, one.failed, one.failed_sink, one.wrong_blocks,
+            one.lost_blocks, one.stolen, one.p99_ms_sink, one.p99_ms, one.growth_bytes / 2**20, 100 * one.cpu,
             "; ".join([*one.missed(), *one.remarks()]) or "nothing",
         ]
         for one in results
@@ -308,8 +308,8 @@ def _write_page(options: Options, results: Sequence[Result]) -> Path:
 
 def _report(screen: Screen, results: Sequence[Result]) -> int:
     table = Table(
-        "attack", "packets", "operations", "failed", "failed with a sink", "wrong", "lost", "stolen", "p99 with a sink, ms",
-        "p99 under attack, ms", "memory, MB",
+        "attack", "packets", "operations", "failed", "failed with a sink", "wrong", "lost", "stolen",
+        "p99 with a sink, ms", "p99 under attack, ms", "memory, MB",
     )  # fmt: skip
     for one in results:
         broken = (one.failed, one.failed_sink, one.wrong_blocks, one.lost_blocks)
