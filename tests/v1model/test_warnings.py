@@ -1,4 +1,4 @@
-"""Warnings on the command line: shown, switched off, made errors; errors counted; our own programs have none."""
+"""Warnings on the command line: shown, switched off, made errors; and the pool's program has none."""
 
 from __future__ import annotations
 
