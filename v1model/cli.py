@@ -92,8 +92,12 @@ def _run(options: SwitchOptions) -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     step_back()
     externs = ExternSource.read(options.externs) if options.externs else None
-    engine = EmbeddedEngine(options.ports, options.cpu_port, externs, options.recording)
-    server = P4RuntimeServer(options.address, options.device_id, engine, options.tls, engine.statistics)
+    engine = EmbeddedEngine(
+        options.ports, options.cpu_port, externs, options.recording, options.priority_queues
+    )
+    server = P4RuntimeServer(
+        options.address, options.device_id, engine, options.tls, engine.statistics, engine.limit_queues
+    )
     try:
         if options.program:
             config = load_config(options.program, externs)
