@@ -19,7 +19,7 @@ from typing import IO, Final
 
 from commands.command import Screen
 from commands.errors import CrashError
-from commands.options import VERBOSE
+from commands.verbosity import VERBOSE
 from topologies.engines import Engine
 from topologies.fabric import Fabric
 from topologies.network import Network
