@@ -9,8 +9,9 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from commands.declarations import DECLARED, Each, Existing, OneOf, Variable, Within
+from commands.declarations import DECLARED, Each, OneOf, Variable, Within
 from commands.options import read
+from commands.trace_options import TraceOptions
 from controller.config import AUTO, EVICTION_MODES, FILL_MODES, ON_THE_WAY, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from emulator.modes import COMPARED, MODES
@@ -45,15 +46,13 @@ def _preset_or_folder(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class RunOptions:
+class RunOptions(TraceOptions):
     """What one `make run` plays, and on what."""
 
     engine: Annotated[str, OneOf(ENGINES)] = "embedded"
     """Switch engine."""
     topology: Annotated[str, OneOf(TOPOLOGIES), Variable("TOPO")] = "star"
     """Topology."""
-    trace: Annotated[Path | None, Existing()] = None
-    """Trace file, Mooncake's or Bailian's JSONL; without it one is generated."""
     shape: Annotated[str, OneOf(PLAYED_SHAPES)] = DEFAULT_SHAPE
     """Shape of the generated trace."""
     requests: Annotated[int | None, Within(1, 1_000_000)] = None

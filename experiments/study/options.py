@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from pydantic.dataclasses import dataclass
 
-from commands.declarations import DECLARED, Existing, OneOf, Variable, Within
+from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.options import read
+from commands.trace_options import TraceOptions
 from experiments.study.plan import AXES
 from experiments.study.played import RESULTS as LIVE_RESULTS
 from experiments.study.space import SPACE
+from experiments.study.systems import Setting
 
 QUICK_REQUESTS = 400
 REQUESTS = 2000
@@ -60,7 +63,7 @@ POINTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class StudyOptions:
+class StudyOptions(TraceOptions):
     """What is swept, and where it is computed."""
 
     quick: bool = False
@@ -69,8 +72,6 @@ class StudyOptions:
     """A Dask scheduler, tcp://host:port; default: a local cluster on all cores."""
     workers: Annotated[int | None, Within(1, 1024)] = None
     """Processes of the local cluster; default: one a core."""
-    trace: Annotated[Path | None, Existing()] = None
-    """A trace file to study besides the generated shapes."""
     requests: Annotated[int | None, Within(10, 1_000_000)] = None
     """Requests of each simulation; default: 2000, with QUICK 400."""
     seed: Annotated[int, Within(0, 2**31)] = 1
@@ -87,6 +88,14 @@ class StudyOptions:
     """Folder for points, tables and the report."""
     live: Annotated[Path, Variable("PLAYED")] = LIVE_RESULTS
     """Folder of what experiments.study.live played, for the report."""
+
+    def traced(self, centre: Setting) -> Setting | None:
+        """The setting with the trace as its traffic; None where none is named."""
+        fields = tuple(self.scenario_fields().items())
+        if not fields:
+            return None
+        tokens = self.block_tokens or centre.block_tokens
+        return replace(centre, trace=str(self.trace), trace_fields=fields, block_tokens=tokens)
 
     @property
     def requests_played(self) -> int:

@@ -10,8 +10,9 @@ from typing import Annotated
 
 from pydantic.dataclasses import dataclass as declared
 
-from commands.declarations import DECLARED, Existing, OneOf, Variable, Within
+from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.options import read
+from commands.trace_options import TraceOptions
 from controller.policies import POLICY_NAMES
 from hostlib.model.gate import GATES
 from hostlib.model.tier_rules import RULES
@@ -19,7 +20,7 @@ from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
 from workload.schedule import PLANNED
 from workload.shapes import SHAPES
-from workload.trace import Trace, load_trace
+from workload.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,9 @@ PREFETCHES = {
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class TiersOptions:
+class TiersOptions(TraceOptions):
     """One run; sizes and rates are real ones."""
 
-    trace: Annotated[Path | None, Existing()] = None
-    """Trace file, Mooncake's or Bailian's JSONL; without it generated ones."""
     shapes: tuple[Annotated[str, OneOf(SHAPES)], ...] = ("chat",)
     """Generated shapes, by commas."""
     requests: Annotated[int, Within(1, 10_000_000)] = 12_000
@@ -91,9 +90,11 @@ class TiersOptions:
 
     def traces(self) -> list[Trace]:
         """Those to play; raises TraceError or GenerateError."""
-        if self.trace is not None:
-            return [load_trace(self.trace)]
-        return [generate(shape, self.seed, self.requests) for shape in self.shapes]
+        given = self.read_trace(self.seed)
+        if given is not None:
+            return [given]
+        tokens = self.generated_tokens
+        return [generate(shape, self.seed, self.requests, block_tokens=tokens) for shape in self.shapes]
 
 
 def parse_options(arguments: Sequence[str]) -> TiersOptions:
