@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from experiments.bench.switch.options import parse_options
 
 
@@ -15,7 +15,7 @@ def test_defaults_measure_everything() -> None:
 
 def test_environment_and_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"ROUNDS": "5", "WORKLOADS": "l3,hits", "RECORD": "1", "SECONDS": ""}.items():
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(f"WEIR_{name}", value)
     options = parse_options(["--rounds", "2", "--engines", "embedded,echo"])
     assert options.rounds == 2
     assert options.workloads == ("hits", "l3")
@@ -42,4 +42,4 @@ def test_bad_values_say_what_is_taken(arguments: list[str], complaint: str) -> N
 def test_help_helps(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse_options(["--help"])
-    assert "Each option is also a variable of make" in capsys.readouterr().out
+    assert "Each option is a variable, too" in capsys.readouterr().out
