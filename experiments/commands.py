@@ -91,9 +91,7 @@ class ConformanceOptions:
 class BenchOptions:
     """Which benchmark `make bench` runs; each has variables of its own."""
 
-    what: (
-        Literal["switch", "tables", "hosts", "control", "slots", "emulation", "disturbance", "values"] | None
-    ) = None
+    what: Annotated[str, OneOf(BENCHMARKS)] | None = None
     """Part that is measured."""
 
 
