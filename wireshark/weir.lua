@@ -12,7 +12,7 @@ local OPS = {
   [1] = "GET", [2] = "VALUE", [3] = "NOT_FOUND", [4] = "PUT", [5] = "PUT_ACK", [6] = "REFUSED", [7] = "STAT",
   [8] = "FOUND", [9] = "HELLO", [10] = "LIST", [11] = "KEYS", [12] = "EXPECT",
   [13] = "DELETE", [14] = "DELETED",
-  [16] = "INVALIDATE", [17] = "RECLAIM",
+  [17] = "RECLAIM",
   [18] = "FILL", [19] = "PUSH", [20] = "MEMBERS",
 }
 local CARRIES_VALUE = { [2] = true, [4] = true, [9] = true, [11] = true, [12] = true, [20] = true }

@@ -71,7 +71,6 @@ OP_KEYS: Final = 11
 OP_EXPECT: Final = 12
 OP_DELETE: Final = 13
 OP_DELETED: Final = 14
-OP_INVALIDATE: Final = 16
 OP_RECLAIM: Final = 17
 OP_FILL: Final = 18
 OP_PUSH: Final = 19
@@ -140,7 +139,7 @@ _WRITE = struct.Struct(">HHQ")
 _WRITTEN = struct.Struct(">2x H 32x HHQ")
 """Of a message: flags, and the same."""
 _VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_HELLO, OP_KEYS, OP_EXPECT, OP_MEMBERS))
-_OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
+_OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_RECLAIM, OP_MEMBERS + 1)))
 _MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
 _NO_TAG: Final = bytes(TAG_BYTES)
 _PADDING: Final = bytes(VALUE_BYTES)

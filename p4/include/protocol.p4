@@ -27,11 +27,10 @@ const bit<8> OP_DELETE    = 13;     // node or store -> store: forget this write
 const bit<8> OP_DELETED   = 14;     // store -> who asked: it is gone from here, and stays away
 
 // Operations that only the controller sends, as PacketOut.
-const bit<8> OP_INVALIDATE = 16;    // forget what the fragment's slot holds
-const bit<8> OP_RECLAIM    = 17;    // send the fragment, as a PUT, to the packet's IPv4 destination
-const bit<8> OP_FILL       = 18;    // fetch the block from this fragment on from its home, now
-const bit<8> OP_PUSH       = 19;    // send the fragment, as a VALUE, to the multicast group in `sequence`
-const bit<8> OP_MEMBERS    = 20;    // to a host: the storage nodes there are (carries a value)
+const bit<8> OP_RECLAIM = 17;    // send the fragment, as a PUT, to the packet's IPv4 destination
+const bit<8> OP_FILL    = 18;    // fetch the block from this fragment on from its home, now
+const bit<8> OP_PUSH    = 19;    // send the fragment, as a VALUE, to the multicast group in `sequence`
+const bit<8> OP_MEMBERS = 20;    // to a host: the storage nodes there are (carries a value)
 
 // Flags.
 const bit<16> FLAG_RETRY     = 0x0001;  // GET: asked before; forwarded even when one is in flight

@@ -14,7 +14,7 @@ from controller.addressing import Mac
 from controller.block_id import block_id
 from controller.config import Host
 from controller.frames import control_frame, internet_checksum, parse_answer
-from controller.operations import Answer, Fill, Invalidate, PacketOperation, Reclaim
+from controller.operations import Answer, Fill, PacketOperation, Reclaim
 from hostlib.protocol import wire
 from hostlib.protocol.members import Members, hello
 from hostlib.tools.scapy_layer import KV
@@ -26,7 +26,7 @@ TENANT = 5
 BLOCK = block_id(TENANT, KEY)
 
 
-@pytest.mark.parametrize("kind", [Fill, Reclaim, Invalidate])
+@pytest.mark.parametrize("kind", [Fill, Reclaim])
 def test_a_control_frame_is_what_the_switch_parses(kind: type[PacketOperation]) -> None:
     frame = Ether(control_frame(kind(BLOCK, 3, 8, STORE, 77), CONTROLLER))
     assert (frame[IP].src, frame[IP].dst) == ("10.255.0.1", "10.0.0.9")

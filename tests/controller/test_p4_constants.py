@@ -41,9 +41,7 @@ def test_every_role_and_outcome_is_there() -> None:
 
 
 def test_control_operations_are_the_wire_protocol_s() -> None:
-    from controller.operations import Fill, Invalidate, Reclaim
+    from controller.operations import Fill, Reclaim
 
-    assert (Fill.op, Reclaim.op, Invalidate.op) == (wire.OP_FILL, wire.OP_RECLAIM, wire.OP_INVALIDATE)
-    assert [PROGRAM[name] for name in ("OP_FILL", "OP_RECLAIM", "OP_INVALIDATE")] == [
-        Fill.op, Reclaim.op, Invalidate.op,
-    ]  # fmt: skip
+    assert (Fill.op, Reclaim.op) == (wire.OP_FILL, wire.OP_RECLAIM)
+    assert [PROGRAM[name] for name in ("OP_FILL", "OP_RECLAIM")] == [Fill.op, Reclaim.op]
