@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -78,13 +78,11 @@ def test_an_answer_is_parsed_also_with_padding() -> None:
         )
 
 
-@settings(deadline=None)  # machines that run tests are busy
 @given(st.binary(max_size=120))
 def test_any_bytes_are_no_answer(frame: bytes) -> None:
     assert parse_answer(frame) is None
 
 
-@settings(deadline=None)  # machines that run tests are busy
 @given(st.data())
 def test_a_damaged_answer_never_raises(data: st.DataObject) -> None:
     frame = bytearray(answer_frame())
