@@ -16,11 +16,10 @@ _DEFINE = re.compile(r"^#define (\w+) (\d+)\b", re.MULTILINE)
 
 
 def constants_of_the_program() -> dict[str, int]:
-    found: dict[str, int] = {}
-    for file in INCLUDE.glob("*.p4"):
-        text = file.read_text()
-        found |= {name: int(value, 0) for name, value in _CONST.findall(text)}
-        found |= {name: int(value) for name, value in _DEFINE.findall(text)}
+    text = "".join(file.read_text() for file in INCLUDE.glob("*.p4"))
+    found = {name: int(value) for name, value in _DEFINE.findall(text)}
+    for name, value in _CONST.findall(text):
+        found[name] = found[value] if value in found else int(value, 0)
     return found
 
 

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from v1model.binding.library import Handle
 
+# The longest frame that any interface has: loopback's MTU with an Ethernet header and two VLAN tags.
+MAX_FRAME_BYTES = 65536 + 14 + 2 * 4
+
 
 class PortStatistics(TypedDict):
     """Counts since the port was attached; `error` is the last one as text."""
@@ -28,10 +31,11 @@ class PortStatistics(TypedDict):
 
 
 class Statistics(TypedDict):
-    """Of a switch: packets that it dropped, by cause, and its ports, by number."""
+    """Of a switch: packets that it dropped, by cause, its ports, by number, and their queues, by priority."""
 
     drops: dict[str, int]
     ports: dict[int, PortStatistics]
+    queues: dict[int, dict[int, dict[str, int]]]
 
 
 def port_statistics(handle: Handle, port: int, interface: str) -> PortStatistics:

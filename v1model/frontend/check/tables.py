@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import logging
 from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError, UnsupportedError
@@ -12,7 +11,7 @@ from v1model.frontend import ast
 from v1model.frontend.check import values
 from v1model.frontend.check.arguments import Site, bind
 from v1model.frontend.check.constants import is_compile_time, require_int
-from v1model.frontend.check.convert import convert, refuse_cut
+from v1model.frontend.check.convert import convert, refuse_cut, refuse_cut_key
 from v1model.frontend.check.parsers import check_keys, require_matchable
 from v1model.frontend.check.rules import check, check_constant
 from v1model.frontend.check.show import show
@@ -32,8 +31,6 @@ from v1model.frontend.types import (
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
-logger = logging.getLogger(__name__)
-
 # Table properties with an expression as their value.
 PROPERTIES = (
     "size",
@@ -44,21 +41,27 @@ PROPERTIES = (
     "largest_priority_wins",
     "priority_delta",
 )
+_BOOLEAN = ("support_timeout", "largest_priority_wins")
 
 
 def check_table(c: Context, node: ast.TableDeclaration) -> None:
     with c.inside("table"):
         for key in node.keys:
-            _check_key_element(c, key)
+            with c.diagnostics.recovering():
+                _check_key_element(c, key)
         references = _check_actions(c, node)
         if isinstance(node.default_action, ast.Call):
-            _check_action_call(c, node.default_action, references, node)
-        types = [key.expression.type for key in node.keys]
-        for entry in node.entries:
-            _check_entry(c, node, entry, [kind for kind in types if kind is not None], references)
+            with c.diagnostics.recovering():
+                _check_action_call(c, node.default_action, references, node)
+        types = [kind for key in node.keys if (kind := key.expression.type) is not None]
+        if len(types) == len(node.keys):
+            for entry in node.entries:
+                with c.diagnostics.recovering():
+                    _check_entry(c, node, entry, types, references)
         for table_property in node.properties.values():
-            _check_property(c, table_property)
-            _check_attached(c, node, table_property)
+            with c.diagnostics.recovering():
+                _check_property(c, table_property)
+                _check_attached(c, node, table_property)
     values.check_annotations(c, node.annotations)
     c.declare(node)
 
@@ -73,24 +76,27 @@ def _check_key_element(c: Context, key: ast.KeyElement) -> None:
 
 
 def _check_property(c: Context, node: ast.TableProperty) -> None:
-    _check_name(node)
+    _check_name(c, node)
     assert isinstance(node.value, ast.Expression)
     node.value = check_constant(c, node.value, f"table property {node.name!r}")
     if node.name == "size" and not isinstance(node.value.type, IntegerType | BitType):
         raise CompileError(f"the size of a table cannot be {show(node.value.type)}", node.value.span)
     if node.name == "size" and isinstance(node.value.constant, int) and node.value.constant < 0:
         raise CompileError("the size of a table must not be negative", node.value.span)
+    if node.name in _BOOLEAN and not isinstance(node.value.type, BoolType):
+        raise CompileError(f"{node.name} must be true or false", node.value.span)
 
 
-def _check_name(node: ast.TableProperty) -> None:
+def _check_name(c: Context, node: ast.TableProperty) -> None:
     """A property that is not known means nothing: refused where it looks like one that is."""
     if node.name in PROPERTIES:
         return
     if close := difflib.get_close_matches(node.name, PROPERTIES, n=1):
         message = f"table property {node.name!r} is not known"
         raise CompileError(message, node.span, f"did you mean {close[0]!r}?")
-    place = f"{node.span.file}:{node.span.line}"
-    logger.warning("%s: table property %s is not known and has no effect", place, node.name)
+    c.diagnostics.warn(
+        "ignore-prop", f"table property {node.name!r} is not known: it has no effect", node.span
+    )
 
 
 def _check_attached(c: Context, table: ast.TableDeclaration, node: ast.TableProperty) -> None:
@@ -114,18 +120,22 @@ References = dict[str, ast.ActionReference]
 def _check_actions(c: Context, node: ast.TableDeclaration) -> References:
     references: References = {}
     for reference in node.actions:
-        name = reference.name
-        if name.name in references:
-            raise CompileError(f"action {name.name!r} is listed twice", name.span)
-        references[name.name] = reference
-        action = _lookup_action(c, name)
-        directed = [parameter for parameter in action.parameters if parameter.direction]
-        bound = Signature(action.name, directed, VoidType(), declaration=action)
-        reference.arguments = bind(c, bound, Site(reference.span, reference.arguments)).arguments
-        for parameter in action.parameters:
-            _check_action_data(parameter)
-        values.check_annotations(c, reference.annotations)
+        with c.diagnostics.recovering(reference.name.name):
+            if reference.name.name in references:
+                raise CompileError(f"action {reference.name.name!r} is listed twice", reference.name.span)
+            _check_reference(c, reference)
+            references[reference.name.name] = reference
     return references
+
+
+def _check_reference(c: Context, reference: ast.ActionReference) -> None:
+    action = _lookup_action(c, reference.name)
+    directed = [parameter for parameter in action.parameters if parameter.direction]
+    bound = Signature(action.name, directed, VoidType(), declaration=action)
+    reference.arguments = bind(c, bound, Site(reference.span, reference.arguments)).arguments
+    for parameter in action.parameters:
+        _check_action_data(parameter)
+    values.check_annotations(c, reference.annotations)
 
 
 def _check_action_data(parameter: ast.Parameter) -> None:
@@ -140,7 +150,7 @@ def _check_action_data(parameter: ast.Parameter) -> None:
 
 
 def _lookup_action(c: Context, name: ast.Name) -> ast.ActionDeclaration:
-    symbol = c.lookup(name.name, name.span, absolute=name.absolute)
+    symbol = c.lookup(name.name, name.span, absolute=name.absolute, kinds=(ast.ActionDeclaration,))
     if not isinstance(symbol, ast.ActionDeclaration):
         raise CompileError(f"{name.name!r} is no action", name.span)
     name.declaration, name.type = symbol, DeclaredType(symbol)
@@ -156,9 +166,8 @@ def _check_action_call(
     action = _lookup_action(c, node.callee)
     if (reference := references.get(node.callee.name)) is None:
         hint = f"it has {', '.join(references)}" if references else ""
-        raise CompileError(
-            f"action {action.name!r} is not among the actions of table {table.name!r}", node.span, hint
-        )
+        message = f"action {action.name!r} is not among the actions of table {table.name!r}"
+        raise CompileError(message, node.span, hint, missing=action.name)
     if action is not reference.name.declaration:
         raise CompileError(f"this is another action {action.name!r} than the table has", node.span)
     free = [parameter for parameter in action.parameters if not parameter.direction]
@@ -166,8 +175,11 @@ def _check_action_call(
     free_arguments = Site(node.span, _unbound(c, node, action, reference))
     arguments = bind(c, signature, free_arguments).arguments
     for argument in arguments:
-        if argument.value is not None and not is_compile_time(argument.value):
+        if argument.value is None:
+            continue
+        if not is_compile_time(argument.value):
             raise CompileError("this must be known at compile time", argument.span)
+        refuse_cut(argument.value)
     _check_scope_annotations(node, reference, is_default=node is table.default_action)
     node.arguments = [*reference.arguments, *arguments]
     node.kind, node.declaration, node.type = "action", action, VoidType()
@@ -240,8 +252,10 @@ def _check_entry_key(key: ast.Expression, match_kind: str) -> None:
     is_exact = not isinstance(key, ast.DefaultExpression) and not isinstance(key.type, SetType)
     if match_kind == "exact" and not is_exact:
         raise CompileError("an exact key must be one value", key.span)
+    refuse_cut_key(key)
     parts = [key.left, key.right] if isinstance(key, ast.Binary) and isinstance(key.type, SetType) else [key]
-    for part in parts:
-        refuse_cut(part)
     if not all(is_compile_time(part) for part in parts):
         raise CompileError("the keys of an entry must be known at compile time", key.span)
+    low, high = parts[0].constant, parts[-1].constant
+    if match_kind == "range" and isinstance(low, int) and isinstance(high, int) and low > high:
+        raise CompileError(f"the range from {low} to {high} holds nothing", key.span)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import values
+from v1model.frontend.check.convert import refuse_cut
 from v1model.frontend.check.resolve import can_be_field, complete, resolve, runtime
 from v1model.frontend.check.rules import check_as
 from v1model.frontend.check.show import show
@@ -33,11 +34,13 @@ def check_struct(c: Context, node: ast.StructDeclaration) -> None:
     with c.nested():
         c.declare_type_variables(node.type_parameters, node.span)
         for field in node.fields:
-            if field.name in fields:
-                raise CompileError(f"field {field.name!r} is already declared", field.span)
-            fields[field.name] = _field_type(c, node, field)
-            values.check_annotations(c, field.annotations)
-    _check_varbits(node)
+            with c.diagnostics.recovering(field.name):
+                if field.name in fields:
+                    raise CompileError(f"field {field.name!r} is already declared", field.span)
+                fields[field.name] = _field_type(c, node, field)
+                values.check_annotations(c, field.annotations)
+    with c.diagnostics.recovering():
+        _check_varbits(node)
     arguments = tuple(TypeVariable(name) for name in node.type_parameters)
     c.declare(node)
     c.nominal[node] = RecordType(node.kind, node.name, tuple(fields.items()), node, arguments)
@@ -94,6 +97,7 @@ def _enum_value(
     checked = node.members[name] = check_as(c, value, underlying)
     if not isinstance(checked.constant, int):
         raise CompileError(f"the value of {name!r} must be known at compile time", value.span)
+    refuse_cut(checked)
     return checked.constant
 
 
