@@ -140,7 +140,7 @@ def test_ngram_drafts_with_layerwise_loading(start: Start, home: Home, runner: s
     after = [*REPORTS, *save] if runner == "0" else [*save, *REPORTS]
     loading = ["handle_preemptions", "start_load_kv", "wait_for_layer_load", *after]
     computing = ["handle_preemptions", "wait_for_layer_load", *after]
-    assert loading in steps  # as tests.engines.vllm.engine_model has it
+    assert loading in steps  # as tests.engines.vllm.engine_runner has it
     computing.insert(2, "start_load_kv")
     assert computing in steps
     assert engine.counter("external_prefix_cache_hits") > hits

@@ -55,8 +55,8 @@ def test_a_prompt_is_stored_once_and_comes_back(order: str, background: bool, de
 @pytest.mark.parametrize("depth", [1, 2])
 def test_nothing_is_stored_of_a_step_whose_load_failed_in_another_connector(order: str, depth: int) -> None:
     engine = EngineModel(PoolInHand(), order=order, depth=depth)
-    engine.peer_fails = True
-    engine.peer_offers["a"] = 3
+    engine.runner.peer_fails = True
+    engine.scheduler.peer_offers["a"] = 3
     engine.add("a", PROMPT)
     for _ in range(depth):
         engine.step()
@@ -97,6 +97,18 @@ def test_a_block_that_fails_to_load_is_not_offered_to_the_same_request_again(bac
     )  # it goes on, although a look-up finds the block whenever it is asked
     assert pool.failed == [block_key(first, 0)]
     second.run()
+    check(second)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_requests_that_load_at_once_and_have_little_room_all_end(depth: int) -> None:
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT)
+    first.run()
+    second = another(first, background=True, blocks=9, budget=5, depth=depth)
+    requests = [second.add(f"b{number}", [*PROMPT[:12], number]) for number in range(8)]
+    second.run()
+    assert all(request.is_over for request in requests)
     check(second)
 
 
@@ -195,7 +207,7 @@ class TestNewWeights:
         engine.add("a", PROMPT)
         engine.run()
         before = set(engine.pool.objects)
-        engine.weights += 1
+        engine.runner.weights += 1
         assert engine.reset(running=False)
         engine.add("b", PROMPT)
         engine.run()
@@ -221,7 +233,7 @@ class TestNewWeights:
         engine = EngineModel(PoolInHand(), budget=8)
         engine.add("a", PROMPT)
         engine.step()
-        engine.weights += 1
+        engine.runner.weights += 1
         assert engine.reset(running=True)
         engine.run()
         check(engine)
@@ -301,7 +313,7 @@ class TestFailures:
         first.add("a", PROMPT)
         first.run()
         second = another(first)
-        second.layers = ()
+        second.runner.layers = ()
         second.add("b", [*PROMPT, 0, 0, 0, 0])
         second.step()
         assert second.queue[0].invalid if second.queue else second.side._damage
