@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vllm.v1.core.sched.output import SchedulerOutput
     from vllm.v1.request import Request
 
+    from engines.vllm.events import PoolEvents
     from engines.vllm.jobs import Report
     from engines.vllm.keys import EngineKeys, RequestKeys
     from engines.vllm.steps import Block
@@ -79,7 +80,7 @@ class _Tracked:
 
 
 class SchedulerSide:
-    """See the module. `loads` and `stores` say what the engine's role allows."""
+    """See the module. `loads` and `stores` say what the engine's role allows; `events` are told of blocks."""
 
     def __init__(
         self,
@@ -90,6 +91,7 @@ class SchedulerSide:
         background: bool,
         loads: bool = True,
         stores: bool = True,
+        events: PoolEvents | None = None,
     ) -> None:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
@@ -100,6 +102,7 @@ class SchedulerSide:
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
         self._held = KeyMemory(REMEMBERED_KEYS)
+        self._events = events
         self._given: list[int] = []
         self._is_left = False
         """Whether the pool is not used, because the engine's weights may have changed."""
@@ -198,6 +201,8 @@ class SchedulerSide:
         if report is not None:
             for refusal in report.refusals:
                 self._refused(refusal)
+            if self._events is not None:
+                self._events.stored(report.stored)
             self._steps.report(report.step)
 
     # Weights
@@ -239,6 +244,8 @@ class SchedulerSide:
     def _leave(self) -> None:
         """Neither ask for nor store anything; requests that have begun are not shared any more."""
         self._is_left = True
+        if self._events is not None:
+            self._events.clear()
         for tracked in self._tracked.values():
             self._leave_request(tracked)
 
@@ -286,10 +293,19 @@ class SchedulerSide:
             self._end_lookup(tracked)
             lookup = tracked.lookup = self._lookups.begin(keys, first)
         if self._lookups.poll(lookup) and lookup.found is not None:
-            self._held.add(keys[first : first + lookup.found])
+            there, rest = keys[first : first + lookup.found], keys[first + lookup.found :]
+            self._held.add(there)
+            if self._events is not None:
+                self._events.found(tracked.request, first, there)
             if self._pool.is_answering:
-                self._held.discard(keys[first + lookup.found :])
+                self._is_gone(rest)
         return lookup.found
+
+    def _is_gone(self, keys: Sequence[bytes]) -> None:
+        """These blocks are not in the pool."""
+        self._held.discard(keys)
+        if self._events is not None:
+            self._events.gone(keys)
 
     def _end_lookup(self, tracked: _Tracked) -> None:
         if tracked.lookup is not None:
@@ -319,6 +335,8 @@ class SchedulerSide:
             runs.append(run)
             step.offers.append(Refusal(request.request_id, first, run.keys))
             self._held.add(run.keys)
+            if self._events is not None:
+                self._events.offered(request, first, run.keys)
         tracked.offered = max(tracked.offered, full)
         return runs
 
@@ -358,7 +376,7 @@ class SchedulerSide:
         numbers = [number for number, block_id in enumerate(load.block_ids) if block_id in failed]
         if numbers:
             keys = [load.keys[number] for number in numbers]
-            self._held.discard(keys)
+            self._is_gone(keys)
             self._pool.failed_to_load(keys)
             first = load.first + numbers[0]
             tracked.limit, tracked.offered = min(tracked.limit, first), min(tracked.offered, first)

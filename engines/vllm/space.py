@@ -72,6 +72,10 @@ class Layout:
 def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings, rank: int = 0) -> Layout:
     """Raises KeySpaceError for what the pool can't hold: see docs/engines.md."""
     parallel, transfer = config.parallel_config, config.kv_transfer_config
+    if config.diffusion_config is not None or config.model_config.is_diffusion:
+        raise KeySpaceError(
+            "a diffusion model computes the KV of a block again while it writes it: use it without the pool"
+        )
     if parallel.world_size != parallel.tensor_parallel_size or parallel.decode_context_parallel_size > 1:
         raise KeySpaceError(
             "a model in several stages (pipeline_parallel_size) or split by context "
@@ -102,6 +106,15 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         shards=1 if type(group.kv_cache_spec) is MLAAttentionSpec else None,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
+
+
+def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
+    """Whether requests wait for their KV outside the batch.
+
+    They do so whatever `settings` say where vLLM schedules steps ahead (async scheduling): if a layer-wise
+    load failed there, vLLM 0.32 would give the token that the next step computed on what did not arrive.
+    """
+    return settings.loading == "background" or config.max_concurrent_batches > 1
 
 
 def _only_group(kv_cache: KVCacheConfig) -> Any:

@@ -21,6 +21,8 @@ from tests.hostlib.loopback import own_address
 pytestmark = pytest.mark.timeout(1200)
 
 TOLERANCE = 1e-4
+V2 = pytest.param("1", marks=pytest.mark.skipif(not HAS_TRITON, reason="vLLM's V2 runner needs Triton"))
+RUNNERS = pytest.mark.parametrize("runner", ["0", V2])
 Start = Callable[..., Engine]
 
 
@@ -113,13 +115,7 @@ def steps_of(calls: list[str]) -> list[list[str]]:
     return steps
 
 
-@pytest.mark.parametrize(
-    "runner",
-    [
-        "0",
-        pytest.param("1", marks=pytest.mark.skipif(not HAS_TRITON, reason="vLLM's V2 runner needs Triton")),
-    ],
-)
+@RUNNERS
 def test_ngram_drafts_with_layerwise_loading(start: Start, home: Home, runner: str) -> None:
     """vLLM's V1 runner asks for finished loads before it lets the connector store; V2 after that."""
     drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3}
@@ -211,6 +207,33 @@ def test_counters_under_a_multi_connector(start: Start, home: Home, engine_has_o
     assert engine.counter("weir_lookups") >= 3
     engine.run("llm.llm_engine.do_log_stats()")
     assert "KV Transfer metrics: WeirConnector={" in engine.log.read_text(errors="replace")
+
+
+LOSE = """
+pool, = open_pools()
+load = pool.begin_load
+def lossy(items, on_moved):
+    return load(items, lambda number, arrived: on_moved(number, arrived and number != 1))
+pool.begin_load = lossy
+"""
+
+
+@RUNNERS
+def test_a_load_that_fails_while_the_next_step_is_scheduled(start: Start, home: Home, runner: str) -> None:
+    """A GPU's engine schedules a step while the one before runs, which may be computing on what fails."""
+    prompts = [tokens(200 + number, 30 + number) for number in range(3)]
+    environment = {"VLLM_USE_V2_MODEL_RUNNER": runner}
+    engine = start(transfer=transfer(home), async_scheduling=True, environment=environment)
+    right = engine.generate(*prompts, tokens=12)
+    engine.settle()
+    engine.forget()
+    assert_same(engine.generate(*prompts, tokens=12), right)
+    hits = engine.counter("external_prefix_cache_hits")
+    assert hits == 3 * 192
+    engine.forget()
+    engine.run(LOSE)
+    assert_same(engine.generate(*prompts, tokens=12), right)
+    assert engine.counter("external_prefix_cache_hits") > hits
 
 
 def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
+from engines.vllm.events import PoolEvents
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.worker import WorkerSide
 from hostlib.engine.space import KeyChain, KvSpace
@@ -55,6 +56,7 @@ class EngineModel:
         draft_tokens: int = 0,
         loads: bool = True,
         stores: bool = True,
+        events: PoolEvents | None = None,
     ) -> None:
         """`depth` is the number of steps on their way at once, `order` that of the runner's calls."""
         self.pool, self._depth = pool, depth
@@ -76,11 +78,19 @@ class EngineModel:
             background=background,
             loads=loads,
             stores=stores,
+            events=events,
         )
         ranks = range(pool.space.tensor_parallel)
         self.memories = [KvOfModel(pool.space.object_bytes, rank) for rank in ranks]
         self.workers = [
-            WorkerSide(cast(Any, pool), [["0"], ["1"]], memory, rank=memory.rank, background=background)
+            WorkerSide(
+                cast(Any, pool),
+                [["0"], ["1"]],
+                memory,
+                rank=memory.rank,
+                background=background,
+                notes_stored=events is not None,
+            )
             for memory in self.memories
         ]
         self.runner = RunnerModel(
