@@ -28,7 +28,14 @@ FULL = FullAttentionSpec(dtype=torch.float32, **SHAPE)
 
 
 def space(
-    model: str, *specs: Any, cache_dtype: str = "auto", ranks: int = 1, is_diffusion: bool = False
+    model: str,
+    *specs: Any,
+    cache_dtype: str = "auto",
+    ranks: int = 1,
+    is_diffusion: bool = False,
+    caches_prefixes: bool = True,
+    architecture: str = "LlamaForCausalLM",
+    runner: str = "generate",
 ) -> KvSpace:
     parallel = SimpleNamespace(
         world_size=ranks, tensor_parallel_size=ranks, decode_context_parallel_size=1, nnodes=1
@@ -37,8 +44,10 @@ def space(
         parallel_config=parallel,
         kv_transfer_config=None,
         diffusion_config=None,
-        model_config=SimpleNamespace(model=model, is_diffusion=is_diffusion),
-        cache_config=SimpleNamespace(cache_dtype=cache_dtype),
+        model_config=SimpleNamespace(
+            model=model, is_diffusion=is_diffusion, runner_type=runner, architectures=[architecture]
+        ),
+        cache_config=SimpleNamespace(cache_dtype=cache_dtype, enable_prefix_caching=caches_prefixes),
     )
     groups = [SimpleNamespace(layer_names=["0", "1"], kv_cache_spec=spec) for spec in specs]
     cache: Any = SimpleNamespace(kv_cache_groups=groups, num_blocks=8)
@@ -86,6 +95,16 @@ def test_models_whose_kv_is_not_that_of_each_token_are_refused(specs: list[Any],
 def test_a_model_that_writes_blocks_again_is_refused() -> None:
     with pytest.raises(KeySpaceError, match="a diffusion model computes the KV of a block again"):
         space("model", FULL, is_diffusion=True)
+
+
+def test_a_model_whose_prefixes_vllm_does_not_cache_is_refused() -> None:
+    """As where KV is no function of the tokens before it, or a kernel can't compute behind a prefix."""
+    others: list[dict[str, Any]] = [{"architecture": "UnlimitedOCRForCausalLM"}, {"runner": "pooling"}]
+    for other in others:
+        space("model", FULL, **other)
+        with pytest.raises(KeySpaceError, match="vLLM's prefix caching is off"):
+            space("model", FULL, caches_prefixes=False, **other)
+    assert space("model", FULL, caches_prefixes=False) == space("model", FULL)  # its user turned it off
 
 
 @pytest.mark.parametrize(
