@@ -19,7 +19,7 @@ help: ## print this help
 	@echo
 	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED LIVE=1"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
-	@echo "Of run and topo: TRACE=file.jsonl REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
+	@echo "Of run and topo: TRACE=file|folder SESSIONS_PER_HOUR HOURS BLOCK_TOKENS LOOP REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
 	@echo "  TTFT_SLO EVICTION TIERS GATE HINTS FETCH PUSH JOINING REQUESTS_FIRST MODES RUNS TENANTS SECURE"
 	@echo "  METRICS TRACES PCAP            e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
