@@ -136,8 +136,9 @@ def _check_prefixes(config: VllmConfig) -> None:
 def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
     """Whether requests wait for their KV outside the batch.
 
-    They do so whatever `settings` say where vLLM schedules steps ahead (async scheduling): if a layer-wise
-    load failed there, vLLM 0.32 would give the token that the next step computed on what did not arrive.
+    They do so whatever `settings` say where vLLM schedules steps ahead (async scheduling). If a layer-wise
+    load fails there, vLLM 0.32 counts the next step's token, which was computed on what did not arrive, and
+    then computes on a token that there is not: on a CPU that ends the engine.
     """
     return settings.loading == "background" or config.max_concurrent_batches > 1
 
