@@ -16,6 +16,7 @@ from engines.vllm.jobs import BlockRun, Jobs, Refusal
 from engines.vllm.key_memory import KeyMemory
 from engines.vllm.lookups import Lookup, Lookups
 from engines.vllm.steps import Step, StepLog
+from hostlib.protocol.hints import MAX_RETAIN_S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -38,6 +39,10 @@ MAX_RETRIES = 8
 """Number of times that blocks of one request are offered again."""
 RETRIED_BLOCKS = 256
 """Most blocks that one step offers again."""
+RETAIN = "retain_s"
+"""In a request's `kv_transfer_params`: for how many seconds its blocks should be retained."""
+MAX_RETAINED_BLOCKS = 8192
+"""Most blocks of one request that are asked to be retained."""
 
 _log = logging.getLogger("weir")
 
@@ -164,6 +169,15 @@ class SchedulerSide:
         tracked = self._tracked.pop(request_id, None)
         if tracked is not None:
             self._end_lookup(tracked)
+            self._retain(tracked)
+
+    def _retain(self, tracked: _Tracked) -> None:
+        """Ask storage nodes to retain what the pool has of a request, if the request says so."""
+        seconds = _retain_s(tracked.request)
+        if seconds and tracked.keys is not None:
+            keys = tracked.keys.keys[:MAX_RETAINED_BLOCKS]
+            held = next((number for number, key in enumerate(keys) if key not in self._held), len(keys))
+            self._pool.begin_retain(keys[:held], seconds)
 
     # Steps
 
@@ -396,6 +410,14 @@ class SchedulerSide:
                 writes.append(Write(held[request_id], start, start + count))
         self._damage.step(writes)
         self._own.evict(self._damage.block_ids)
+
+
+def _retain_s(request: Request) -> int:
+    """For how many seconds a request wants its blocks retained; 0 for not at all."""
+    params = getattr(request, "kv_transfer_params", None)
+    seconds = params.get(RETAIN) if isinstance(params, dict) else None
+    is_time = isinstance(seconds, int) and not isinstance(seconds, bool)
+    return min(seconds, MAX_RETAIN_S) if is_time and seconds > 0 else 0
 
 
 def _run(request_id: str, names: RequestKeys, first: int, block_ids: list[int]) -> BlockRun:

@@ -46,6 +46,7 @@ class Request:
     """Blocks from the first one on that were put into the prefix cache."""
     skip_reading_prefix_cache: bool = False
     lora_request: Any = None
+    kv_transfer_params: Any = None
 
     @property
     def num_tokens(self) -> int:

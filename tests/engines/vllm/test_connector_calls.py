@@ -184,6 +184,22 @@ def test_a_block_that_the_engine_gives_away_is_not_read_any_more() -> None:
     engine.run()
 
 
+@pytest.mark.parametrize(
+    ("params", "seconds"),
+    [({"retain_s": 600}, 600), ({"retain_s": 1 << 20}, 65_535), ({"retain_s": -1}, 0), ({"retain_s": "x"}, 0),
+     ({"retain_s": True}, 0), ("no object", 0), (None, 0)],
+)  # fmt: skip
+def test_a_request_has_its_blocks_retained(params: object, seconds: int) -> None:
+    engine = EngineModel(PoolInHand())
+    request = engine.add("a", PROMPT)
+    request.kv_transfer_params = params
+    engine.run()
+    keys = [block_key(engine, number) for number in range(4)]
+    assert [(held[:4], asked) for held, asked in engine.pool.retained] == (
+        [(keys, seconds)] if seconds else []
+    )
+
+
 @pytest.mark.parametrize(("loads", "stores"), [(True, False), (False, True)])
 def test_a_consumer_does_not_store_and_a_producer_does_not_load(loads: bool, stores: bool) -> None:
     pool = PoolInHand()
