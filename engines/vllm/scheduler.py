@@ -416,8 +416,9 @@ def _retain_s(request: Request) -> int:
     """For how many seconds a request wants its blocks retained; 0 for not at all."""
     params = getattr(request, "kv_transfer_params", None)
     seconds = params.get(RETAIN) if isinstance(params, dict) else None
-    is_time = isinstance(seconds, int) and not isinstance(seconds, bool)
-    return min(seconds, MAX_RETAIN_S) if is_time and seconds > 0 else 0
+    if not isinstance(seconds, int) or isinstance(seconds, bool):
+        return 0
+    return max(0, min(seconds, MAX_RETAIN_S))
 
 
 def _run(request_id: str, names: RequestKeys, first: int, block_ids: list[int]) -> BlockRun:
