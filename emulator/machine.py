@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from commands.cores import BusyShare, find_quota
 from topologies.network import Process
 from v1model.precedence import FORWARDING
 
@@ -133,14 +134,14 @@ class CpuWatch:
         )
 
     def _sample(self) -> None:
-        psutil.cpu_percent()  # it measures from the same thread's last call on, and the first says 0
+        share = BusyShare(find_quota())
         period_s = SAMPLE_PERIOD_S / SWITCH_SAMPLES
         number = 0
         sampled_s = time.monotonic()
         while not self._done.wait(period_s):
             number += 1
             if number % SWITCH_SAMPLES == 0:
-                self._samples.append(psutil.cpu_percent() / 100)
+                self._samples.append(share.take())
             now_s = time.monotonic()
             shares = [threads.busiest_s() / (now_s - sampled_s) for threads in self._switches]
             sampled_s = now_s

@@ -94,7 +94,7 @@ def _range_coder() -> tuple[Any, Any]:
         import constriction
     except ImportError as error:
         raise CodecError(
-            f"the codec cachegen needs the Python package constriction, which can't be imported here ({error}): "
+            f"the codec cachegen needs the Python package constriction, which can't be imported ({error}): "
             "it has wheels for x86-64 alone. The codecs plain, fp8, kivi and bins need no package"
         ) from None
     return constriction.stream.queue, constriction.stream.model.Categorical(perfect=False)

@@ -52,7 +52,7 @@ def _zstandard() -> Any:
         import zstandard
     except ImportError as error:
         raise CodecError(
-            f"the codec zstd needs the Python package zstandard, which can't be imported here ({error}). "
+            f"the codec zstd needs the Python package zstandard, which can't be imported ({error}). "
             "The codecs plain, fp8, kivi and bins need no package"
         ) from None
     return zstandard

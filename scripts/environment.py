@@ -7,7 +7,7 @@
     environment.py compile          compiles the C cores, or says why not
 
 A group is "run" (requirements.lock: what `make run` needs), "all" (requirements-all.lock: experiments, tests
-and lint, too) or "shell" (requirements-shell.lock: p4runtime-shell, in an environment of its own, .venv-shell).
+and lint, too) or "shell" (requirements-shell.lock: p4runtime-shell, which has .venv-shell for itself).
 
 An environment is made aside and takes its place when it is whole. It holds a stamp that says which Python and
 which files it was made of. This file uses the standard library only, and no syntax that is newer than Python
@@ -104,7 +104,7 @@ def check_folder(folder: Path) -> None:
         except OSError as error:
             raise SetupError(
                 f"{folder} is on a file system without symbolic links ({error.strerror}), as folders are "
-                "that a virtual machine shares with its host. Clone to a folder of this system, such as ~/weir"
+                "that a virtual machine shares with its host. Clone to a folder of this system: ~/weir"
             ) from None
 
 

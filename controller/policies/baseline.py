@@ -33,12 +33,12 @@ class PolicyError(ValueError):
 
 
 def load_libcachesim(policy: str) -> Any:
-    """Return the module libcachesim; raises PolicyError, which names the policy, where it is not installed."""
+    """Return the module libcachesim; raises PolicyError, which names the policy, where it is absent."""
     try:
         import libcachesim
     except ImportError as error:
         raise PolicyError(
-            f"the policy {policy} needs the Python package libcachesim, which can't be imported here ({error}): "
+            f"the policy {policy} needs the Python package libcachesim, which can't be imported ({error}): "
             "make setup-all installs it on x86-64. The policies reuse, lru, lfu and fifo need no package"
         ) from None
     return libcachesim

@@ -21,7 +21,7 @@ from experiments.engines.result import write_summary
 from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_slots
 from experiments.logs import open_network
 from topologies.engines import make_engine
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: EnginesOptions) -> int:
-    check_root()
+    check_machine()
     _announce(screen, options)
     play = _play(screen, options)
     print_report(screen.console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)

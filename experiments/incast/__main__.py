@@ -22,7 +22,7 @@ from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.watching import watch_with
 from topologies.engines import Engine, make_engine
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: IncastOptions) -> int:
-    check_root()
+    check_machine()
     engine = make_engine(options.engine)
     scenario = make_scenario(options)
     _announce(screen, scenario)

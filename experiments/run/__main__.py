@@ -30,7 +30,8 @@ from experiments.run.page import write_page
 from experiments.run.report import conclusion, print_report
 from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 from workload.compression import NONE
 from workload.levels import Ladder
 
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
-    check_root()
+    check_machine()
     engine = make_engine(options.engine)
     scenario = make_scenario(options, _chosen_sigma(screen, options, engine))
     played = _play_to_count(screen, scenario, engine)

@@ -28,7 +28,8 @@ from experiments.logs import open_network
 from experiments.run.live_cli import LiveCli
 from experiments.run.watching import start_watching
 from topologies.engines import make_engine
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 
 DEFAULT_RESULTS = Path("results/topo")
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
-    check_root()
+    check_machine()
     engine = make_engine(options.engine)
     scenario = make_scenario(options)
     with ExitStack() as stack:
