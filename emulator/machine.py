@@ -240,6 +240,16 @@ def busy_complaints(shares: Mapping[str, float]) -> list[str]:
     return [f"{name}: CPU {share:.0%}" for name, share in shares.items() if share > MOST_CPU_SHARE]
 
 
-ADVICE = (
-    "Use SCALE=auto or a larger SCALE (fewer packets), fewer HOSTS, a smaller SPEED, or end other work here."
-)
+def advice(scale_given: bool = True, smallest_blocks: bool = False) -> str:
+    """Return what helps a machine that did not keep up, and leave out what is so already.
+
+    `scale_given` says that the machine did not choose SCALE itself, `smallest_blocks` that a block is one
+    fragment
+    already, so that a larger SCALE would make nothing smaller.
+    """
+    ways = ["end other programs here", "use fewer HOSTS", "choose a smaller SPEED"]
+    if scale_given and not smallest_blocks:
+        ways.insert(
+            0, "leave out SCALE, so that the machine chooses it, or give a larger one (fewer packets)"
+        )
+    return f"What helps: {'; '.join(ways)}."

@@ -28,7 +28,7 @@ def decode_plain(payload: bytes, layout: Layout, tokens: int, level: int) -> Flo
 def encode_zstd(kv: Floats, level: int) -> bytes:
     """High bytes (sign, exponent) before low ones: they are alike among themselves."""
     planes = to_bits(kv).astype("<u2").reshape(-1).view(np.uint8).reshape(-1, 2).T
-    return _zstandard().ZstdCompressor(level=level).compress(planes.tobytes())
+    return bytes(_zstandard().ZstdCompressor(level=level).compress(planes.tobytes()))
 
 
 def decode_zstd(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:

@@ -45,10 +45,14 @@ failed() { # LOG
   exit 1
 }
 
-# The index first: an image without one knows no package.
-echo "$name: reading the index of Debian packages"
-apt-get update -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 >"$work/log" 2>&1 || failed "$work/log"
-! grep -qE 'Failed to fetch|is not valid yet' "$work/log" || failed "$work/log"
+# The index first: an image without one knows no package. One that was read within the hour will do.
+read_at=build/debian-index
+if [ -z "$(find $read_at -mmin -60 2>/dev/null)" ]; then
+  echo "$name: reading the index of Debian packages"
+  apt-get update -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 >"$work/log" 2>&1 || failed "$work/log"
+  mkdir -p build
+  touch $read_at
+fi
 wanted=""
 for names in $missing; do
   known=""
@@ -65,9 +69,23 @@ done
 echo "$name: installing Debian packages:$wanted"
 status="$work/status"
 mkfifo "$status"
-awk -F: -v name="$name" '{ phase = $1 == "dlstatus" ? "fetched" : "installed"
-  if (phase != last) { next_at = 25; last = phase }
-  if ($3 >= next_at) { printf "%s: Debian packages: %d %% %s\n", name, $3, phase; fflush(); next_at = $3 + 25 } }' <"$status" &
+progress() {
+  last="" next_at=0
+  while IFS=: read -r phase _ percent _; do
+    case $phase in
+      dlstatus) phase=fetched ;;
+      pmstatus) phase=installed ;;
+      *) continue ;;
+    esac
+    [ "$phase" = "$last" ] || next_at=20
+    last=$phase
+    if [ "${percent%%.*}" -ge "$next_at" ]; then
+      echo "$name: Debian packages: ${percent%%.*} % $phase"
+      next_at=$((${percent%%.*} + 20))
+    fi
+  done
+}
+progress <"$status" &
 # shellcheck disable=SC2086 # a list of words
 apt-get install -y -qq --no-install-recommends -o APT::Status-Fd=3 -o Dpkg::Use-Pty=0 $wanted \
   >"$work/log" 2>&1 3>"$status" || failed "$work/log"

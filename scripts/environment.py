@@ -176,7 +176,8 @@ def make(group: str) -> None:
 
 def _create(folder: Path, group: str) -> None:
     sees_mininet = ["--system-site-packages"] if group != "shell" else []
-    command = [sys.executable, "-m", "venv", *sees_mininet, str(folder)]
+    prompt = f"--prompt={PLACES[group]}"
+    command = [sys.executable, "-m", "venv", prompt, *sees_mininet, str(folder)]
     done = subprocess.run(command, env=_environment(), check=False, capture_output=True, text=True)
     if done.returncode:
         words = " ".join((done.stdout + done.stderr).split())[-300:]

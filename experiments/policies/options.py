@@ -19,7 +19,7 @@ from commands.options import (
     yes_or_no,
 )
 from controller.policies.baseline import MIN_BLOCKS
-from experiments.policies.pools import NAMES
+from experiments.policies.pools import AVAILABLE, NAMES
 from experiments.policies.stores import STORES, USUAL_LINKS, Links
 from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
@@ -120,8 +120,8 @@ _OPTIONS = (
     Option(
         "POLICIES",
         list_of(one_of(NAMES)),
-        NAMES,
-        "policies to replay, by commas",
+        AVAILABLE,
+        "policies to replay, by commas; without libcachesim only this project's",
     ),
     Option("ABLATION", yes_or_no, True, "whether to switch the parts of the reuse-value policy off in turn"),
     Option(

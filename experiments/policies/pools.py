@@ -14,8 +14,7 @@ from typing import Protocol
 
 from commands.own_thread import in_own_thread
 from controller.policies import OWN_POLICIES, Admit, Hits, HomeLoad, Miss, Policy, make_policy
-from controller.policies.baseline import BASELINES, MIN_BLOCKS, load_libcachesim
-from controller.policies.registry import PolicyError
+from controller.policies.baseline import BASELINES, MIN_BLOCKS, PolicyError, load_libcachesim
 from controller.policies.reuse.reuse import Reuse
 from controller.policies.reuse.reuse_parts import Parts, Tuning
 from controller.policies.reuse.reuse_prior import Counts

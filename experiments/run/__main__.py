@@ -15,6 +15,7 @@ from commands.command import Screen, run_command
 from emulator.details import Details, details_of, write_details
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
+from emulator.machine import advice
 from emulator.modes import MODES, Mode
 from emulator.options import RunOptions, parse_options
 from emulator.real_kv import RealKv, compute_kv
@@ -27,7 +28,7 @@ from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, measure
 from experiments.run.page import write_page
-from experiments.run.report import conclusion, print_report
+from experiments.run.report import print_report
 from experiments.run.watching import start_watching
 from topologies.engines import Engine, make_engine
 from topologies.machine_check import check_machine
@@ -54,12 +55,12 @@ def _run(screen: Screen, options: RunOptions) -> int:
     scenario, runs = played.scenario, played.repeats
     summary = options.results / "summary.json"
     write_summary(summary, _about(scenario), runs)
-    print_report(screen.console, _title(scenario), runs)
+    print_report(screen.console, _title(scenario), runs, _advice(scenario))
     page = options.results / "report.html"
     details = write_details(
         options.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
     )
-    write_page(page, details, f"make run: {_title(scenario)}", conclusion(runs, markup=False))
+    write_page(page, details, runs.complaints() if runs.overloaded else (), _advice(scenario), runs.count)
     screen.say(f"Written to {summary}; to look at: {page}")
     return 0 if all(run.is_right for run in runs.all()) else 1
 
@@ -83,9 +84,15 @@ def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float 
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
     screen.say(
-        f"This machine has {capacity.idle_cores:.1f} cores to spare{beside}, and a fragment costs its two "
-        f"ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
+        f"This machine has {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores to spare{beside}, and a "
+        f"fragment costs its two ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
     )
+    if capacity.others and capacity.idle_cores < capacity.cores / 2:
+        screen.warn(
+            f"what keeps this machine busy: {', '.join(capacity.others)}. Results are finer, and count more "
+            "surely, when that has ended.",
+            "busy",
+        )
     return sigma
 
 
@@ -158,7 +165,7 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
             turn, recorded = "", name
             if options.runs > 1:
                 turn, recorded = f" ({number} of {options.runs})", f"{name}-{number}"
-            label = f"the switch {MODES[name].title.removeprefix('switch ')}{turn}"
+            label = f"{MODES[name].title}: the switch {MODES[name].does}{turn}"
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
             play = partial(_play_once, emulation, MODES[name], progress, task)
             measured = recording.play(network, recorded, play)
@@ -215,6 +222,12 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
         f"{options.runs * len(options.modes)} times."
         + ("" if options.codec == NONE else f"\nBlocks are coded by {_codec(scenario)}.")
     )
+
+
+def _advice(scenario: Scenario) -> str:
+    """What helps a machine that did not keep up; nothing that is so already."""
+    smallest = scenario.block_bytes <= scenario.scale.fragment_bytes
+    return advice(scale_given=scenario.options.scale is not None, smallest_blocks=smallest)
 
 
 def _title(scenario: Scenario) -> str:
