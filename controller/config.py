@@ -17,7 +17,7 @@ from controller.errors import ConfigError
 from controller.p4_constants import CPU_PORT, ROLE_REPLY, ROLE_REQUEST, ROLE_TRUNK, WAITER_PORTS
 from controller.records import read_json, to_record
 from hostlib.protocol.members import MAX_NODES
-from hostlib.protocol.wire import MAX_REPLICAS, VALUE_FRAME_BYTES
+from hostlib.protocol.wire import MAX_REPLICAS, VALUE_BYTES, VALUE_FRAME_BYTES
 from workload.cost import (
     DEFAULT_GPU,
     DEFAULT_LINK_BIT_S,
@@ -124,11 +124,16 @@ class PoolSize:
     blocks: int
     """POOL_BLOCKS: entries of the pool index."""
     slots: int
-    """POOL_SLOTS: values of 512 bytes."""
+    """POOL_SLOTS: values of `hostlib.protocol.wire.VALUE_BYTES`."""
     fragments: int
     """Slots that a block takes at most."""
     spare_slots: int = 0
     """Slots that a policy may not count on: where blocks differ in length, free ones lie in pieces."""
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """What the P4 program is compiled with, by name of the macro."""
+        return {"POOL_BLOCKS": self.blocks, "POOL_SLOTS": self.slots, "VALUE_SIZE": VALUE_BYTES}
 
     @property
     def whole_blocks(self) -> int:

@@ -20,6 +20,7 @@ from commands.options import (
     whole,
     yes_or_no,
 )
+from commands.trace_options import TRACE_OPTIONS, TraceOptions
 from controller.config import AUTO, EVICTION_MODES, FILL_MODES, ON_THE_WAY, PLACEMENTS
 from controller.policies import POLICY_NAMES
 from emulator.modes import COMPARED, MODES
@@ -47,12 +48,11 @@ class ModelChoice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(TraceOptions):
     """What one `make run` plays, and on what."""
 
     engine: str
     topology: str
-    trace: Path | None
     shape: str
     requests: int | None
     start_s: float | None
@@ -164,9 +164,9 @@ def _scale(text: str) -> float | None:
 
 # In the order of RunOptions' fields.
 _OPTIONS = (
+    *TRACE_OPTIONS,
     Option("ENGINE", one_of(tuple(ENGINES)), "embedded", "switch engine"),
     Option("TOPO", one_of(tuple(TOPOLOGIES)), "star", "topology"),
-    Option("TRACE", Path, None, "trace file, Mooncake's or Bailian's JSONL; without it one is generated"),
     Option("SHAPE", one_of(tuple(PLAYED_SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
     Option("REQUESTS", whole(1, 1_000_000), None, "requests to play; default: 240 generated, 600 of a TRACE"),
     Option("START", number(0, 1e9), None, "second to begin at; what came before is in the stores"),

@@ -73,7 +73,7 @@ class ShapedInterface(Intf):  # type: ignore[misc] # mininet ships no types
         offloads = " ".join(f"{name} {'on' if on else 'off'}" for name, on in settings.items())
         self.node.setup += [
             _NO_ADDRESS.format(self.name),
-            f"ip link set dev {self.name} up",
+            f"ip link set dev {self.name} mtu {shape.mtu_bytes} up",
             f"ethtool -K {self.name} {offloads} >/dev/null",
             *shape.commands(self.name),
         ]

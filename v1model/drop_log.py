@@ -6,6 +6,8 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from v1model.binding.ports import MAX_FRAME_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -17,7 +19,7 @@ FIRST_PAUSE_S = 1.0
 LAST_PAUSE_S = 60.0
 
 _OF_PORTS = {
-    "oversize_drops": "longer than the largest frame that the switch takes (10240 bytes)",
+    "oversize_drops": f"longer than the longest frame that the switch takes ({MAX_FRAME_BYTES} bytes)",
     "beyond_mtu_drops": "to be sent, but longer than the interface's MTU",
     "transmit_drops": "to be sent, but the interface did not take them",
     "kernel_drops": "came faster than the switch took them",

@@ -17,7 +17,7 @@ from v1model.binding.arrays import Arrays
 from v1model.binding.digests import Digests
 from v1model.binding.events import Event, Events
 from v1model.binding.library import NOW, PORTS, Handle, Library
-from v1model.binding.ports import Statistics, attach_error, port_statistics
+from v1model.binding.ports import MAX_FRAME_BYTES, Statistics, attach_error, port_statistics
 from v1model.binding.profiles import Profiles
 from v1model.binding.replication import Replication
 from v1model.binding.tables import Tables
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 DROP_PORT = 511
 ANY_PORT = 0xFFFFFFFF
 CPU_PORT = 510
-MAX_FRAME_BYTES = 10240
 
 # enum drop_cause in runtime/switch.h
 DROP_CAUSES = (
@@ -75,7 +74,7 @@ class Switch:
     """One switch with the state of its program; independent of all others in the process.
 
     Thread-safe. Every control call is atomic against packets. `cpu_port` is where packets for the
-    control plane go; `max_frame_bytes` the largest frame accepted. Use as a context manager, or
+    control plane go; `max_frame_bytes` the longest frame accepted. Use as a context manager, or
     `close` it: that stops forwarding and frees everything.
     """
 

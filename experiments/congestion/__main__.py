@@ -111,6 +111,10 @@ def _about(options: Options) -> dict[str, object]:
     }
 
 
+def _pool_size(options: Options) -> PoolSize:
+    return PoolSize(POOL_BLOCKS, POOL_BLOCKS * options.fragments, options.fragments)
+
+
 def play(screen: Screen, options: Options) -> list[Point]:
     """All patterns in all modes, on one network."""
     rate_bit_s = 1e6 * options.link_mbit_s
@@ -123,8 +127,7 @@ def play(screen: Screen, options: Options) -> list[Point]:
             screen, fabric, engine, options.results, _about(options), queue_packets=options.queue_packets
         ) as network,
     ):
-        sizes = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * options.fragments}
-        artifacts = engine.compile(PROGRAM, sizes, network.directory)
+        artifacts = engine.compile(PROGRAM, _pool_size(options).defines, network.directory)
         stores = {name: str(fabric.hosts[name].ipv4) for name in fabric.stores}
         keys = Keys(stores, options.seed)
         played = {
@@ -171,7 +174,7 @@ def _controller(
     directory.mkdir()
     network.start_switches()
     try:
-        size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * options.fragments, options.fragments)
+        size = _pool_size(options)
         config = Config(
             switches=switch_configs(network, artifacts, size),
             policy="lru",

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from commands.command import Screen, run_command
 from commands.errors import ExperimentError
+from controller.config import PoolSize
 from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from emulator.result import PROGRAM, revision
 from experiments.faults.cases import CASES, Case, small_disk
@@ -97,8 +98,8 @@ def _names(options: Options, topology: str) -> list[str]:
 
 def compile_program(network: Network, fragments: int) -> Artifacts:
     """With losses on request, and a pool as the clusters use it."""
-    sizes = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * fragments, "FAULTS": 1}
-    return network.engine.compile(PROGRAM, sizes, network.directory)
+    size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
+    return network.engine.compile(PROGRAM, size.defines | {"FAULTS": 1}, network.directory)
 
 
 def play(network: Network, artifacts: Artifacts, options: Options, name: str) -> Result:

@@ -90,7 +90,7 @@ def _run(screen: Screen, options: GuidelinesOptions) -> int:
     wanted = cases(options.nodes)
     found: dict[Case, list[Measured]] = {case: [] for case in wanted}
     fragments = fragment_count(PAGE_BYTES)
-    defines = {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * fragments}
+    size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
     watch = CpuWatch()
     watch.start()
     with screen.progress() as progress:
@@ -100,12 +100,11 @@ def _run(screen: Screen, options: GuidelinesOptions) -> int:
             fabric = star(options.nodes if full else 1, STORES, rate)
             about = _about(options)
             with open_network(screen, fabric, engine, options.results, about, append=full) as network:
-                artifacts = engine.compile(PROGRAM, defines, network.directory)
+                artifacts = engine.compile(PROGRAM, size.defines, network.directory)
                 for pool in (False, True):
                     these = [case for case in wanted if (case.links_full, case.pool) == (full, pool)]
                     if not these:
                         continue
-                    size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
                     config = Config(
                         switches=switch_configs(network, artifacts, size), policy="lru", pool=pool,
                         merging=pool, thresholds=Thresholds(report_count=1, eviction="drop"),

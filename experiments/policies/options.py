@@ -18,6 +18,7 @@ from commands.options import (
     whole,
     yes_or_no,
 )
+from commands.trace_options import TRACE_OPTIONS, TraceOptions
 from controller.policies.baseline import MIN_BLOCKS
 from experiments.policies.pools import AVAILABLE, NAMES
 from experiments.policies.stores import STORES, USUAL_LINKS, Links
@@ -26,20 +27,18 @@ from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
 from workload.services import SERVICES
 from workload.shapes import COMPARED_SHAPES, SHAPES
-from workload.trace import MOONCAKE, Trace, load_trace
+from workload.trace import Trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
 DEFAULT_REQUESTS = 12_000
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(TraceOptions):
     """One run of replays."""
 
-    trace: Path | None
     shapes: tuple[str, ...]
     requests: int
-    tokens: int | None
     seed: int
     blocks: tuple[int, ...]
     policies: tuple[str, ...]
@@ -67,20 +66,17 @@ class Options:
 
     def load_file(self) -> Trace | None:
         """The trace of a file, if one is given; raises TraceError."""
-        if self.trace is None:
-            return None
-        trace = load_trace(self.trace)
-        return trace if self.tokens is None else trace.cut(self.tokens)
+        return self.read_trace(self.seed)
 
     def draw(self, shape: str, seed: int) -> Trace:
         """A generated trace."""
-        return generate(shape, seed, self.requests, block_tokens=self.block_tokens)
+        return generate(shape, seed, self.requests, block_tokens=self.generated_tokens)
 
     def unusual(self) -> dict[str, object]:
         """Blocks and links that are not as by default, for results to say."""
         about: dict[str, object] = {}
-        if self.tokens is not None:
-            about["tokens of a block"] = self.tokens
+        if self.block_tokens is not None:
+            about["tokens of a block"] = self.block_tokens
         if self.links != USUAL_LINKS:
             about["homes' links, Gbit/s"] = ", ".join(f"{rate:g}" for rate in self.home_gbit)
         return about
@@ -90,17 +86,10 @@ class Options:
         """Of the storage nodes."""
         return tuple(gbit_s * 1e9 for gbit_s in self.home_gbit)
 
-    @property
-    def block_tokens(self) -> int:
-        """Of generated traces."""
-        return self.tokens or MOONCAKE.block_tokens
-
 
 # In the order of Options' fields.
 _OPTIONS = (
-    Option(
-        "TRACE", Path, None, "a JSONL file in Mooncake's or Bailian's schema; without it, generated shapes"
-    ),
+    *TRACE_OPTIONS,
     Option(
         "SHAPES",
         list_of(one_of(tuple(COMPARED_SHAPES))),
@@ -108,13 +97,6 @@ _OPTIONS = (
         f"generated shapes to replay, by commas; also {', '.join((SERVICES.name, *ADVERSARIAL))}",
     ),
     Option("REQUESTS", whole(1, 10_000_000), DEFAULT_REQUESTS, "requests of each generated trace"),
-    Option(
-        "TOKENS",
-        whole(1, 2**20),
-        None,
-        "tokens of a block, such as vLLM's 16 or LMCache's 256: generated prompts are cut so (512 without "
-        "it), and the blocks of TRACE are cut further",
-    ),
     Option("SEED", whole(0, 2**31), DEFAULT_SEED, "seed of the generated traces"),
     Option("BLOCKS", list_of(whole(MIN_BLOCKS, 10_000_000)), DEFAULT_BLOCKS, "pool sizes in blocks"),
     Option(
@@ -171,6 +153,6 @@ def parse_options(arguments: Sequence[str]) -> Options:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     if options.events is not None and options.links != USUAL_LINKS:
         raise OptionError("HOME_GBIT: an event log (EVENTS) has links of its own")
-    if options.events is not None and options.tokens is not None:
-        raise OptionError("TOKENS: an event log (EVENTS) has blocks of its own")
+    if options.events is not None and options.block_tokens is not None:
+        raise OptionError("BLOCK_TOKENS: an event log (EVENTS) has blocks of its own")
     return replace(options, blocks=tuple(sorted(options.blocks)))

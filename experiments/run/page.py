@@ -13,7 +13,7 @@ from experiments.run.page_links import links_over_time
 from experiments.run.page_picture import carried, pictures
 from experiments.run.page_policy import hottest_blocks
 from experiments.run.page_requests import slowest_requests
-from experiments.run.words import answer, belief, in_bytes, question
+from experiments.run.words import answer, belief, in_bytes, question, title_of
 
 Runs = Mapping[str, Mapping[str, Any]]
 
@@ -63,7 +63,7 @@ def _where_from(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
         [title, *(run["result"]["blocks"][source] for run in runs.values())]
         for source, title in plots.sources_of(topology).items()
     ]
-    page.table("blocks", ["source", *map(plots.title_of, runs)], rows)
+    page.table("blocks", ["source", *map(title_of, runs)], rows)
 
 
 def _network(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
@@ -72,7 +72,7 @@ def _network(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
         [link["link"], *(in_bytes(sum(carried(run).get(link["link"], (0, 0)))) for run in runs.values())]
         for link in topology["links"]
     ]
-    page.table("links", ["link, both ways", *map(plots.title_of, runs)], rows)
+    page.table("links", ["link, both ways", *map(title_of, runs)], rows)
     links_over_time(page, topology, runs)
 
 
@@ -116,7 +116,7 @@ def _latencies(page: Page, runs: Runs) -> None:
             ("time to first token, p99, ms", "ttft_ms", "p99"),
         )
     ]
-    page.table("latencies", ["", *map(plots.title_of, runs)], rows)
+    page.table("latencies", ["", *map(title_of, runs)], rows)
 
 
 def _ttft_ms(requests: Sequence[Mapping[str, Any]]) -> list[float]:

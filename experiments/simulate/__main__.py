@@ -12,6 +12,7 @@ from rich.table import Table
 
 from commands.command import Screen, run_command
 from commands.options import FLAG, PLACE, Option, number, parse_into, yes_or_no
+from emulator.machine import advice
 from emulator.repeats import Repeats
 from experiments.run.report import print_report
 from experiments.simulate.emulate import Emulator
@@ -68,7 +69,8 @@ def _run(screen: Screen, chosen: Options) -> int:
 def _emulate(scenario: Scenario, sigma: float, screen: Screen) -> int:
     emulator = Emulator(scenario, sigma)
     runs = {name: emulator.play(pool).run for name, pool in (("no_pool", False), ("pool", True))}
-    print_report(screen.console, scenario.name, Repeats({name: (run,) for name, run in runs.items()}))
+    repeats = Repeats({name: (run,) for name, run in runs.items()})
+    print_report(screen.console, scenario.name, repeats, advice())
     return 0
 
 

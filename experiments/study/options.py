@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from commands.trace_options import TRACE_OPTIONS, TraceOptions
 from experiments.study.adaptive import ALL_SEEDS
 from experiments.study.plan import AXES
 from experiments.study.played import RESULTS as LIVE_RESULTS
 from experiments.study.space import SPACE
+from experiments.study.systems import Setting
 
 QUICK_REQUESTS = 400
 REQUESTS = 2000
@@ -58,13 +60,12 @@ POINTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyOptions:
+class StudyOptions(TraceOptions):
     """What is swept, and where it is computed."""
 
     quick: bool
     scheduler: str | None
     workers: int | None
-    trace: Path | None
     requests: int | None
     seed: int
     seeds: int | None
@@ -73,6 +74,14 @@ class StudyOptions:
     points: int
     results: Path
     live: Path
+
+    def traced(self, centre: Setting) -> Setting | None:
+        """The setting with the trace as its traffic; None where none is named."""
+        fields = tuple(self.scenario_fields().items())
+        if not fields:
+            return None
+        tokens = self.block_tokens or centre.block_tokens
+        return replace(centre, trace=str(self.trace), trace_fields=fields, block_tokens=tokens)
 
     @property
     def requests_played(self) -> int:
@@ -87,12 +96,12 @@ class StudyOptions:
 
 
 _OPTIONS = (
+    *TRACE_OPTIONS,
     Option("QUICK", yes_or_no, False, "1: a small study, to see that all works"),
     Option(
         "SCHEDULER", str, None, "a Dask scheduler, tcp://host:port; default: a local cluster on all cores"
     ),
     Option("WORKERS", whole(1, 1024), None, "processes of the local cluster; default: one a core"),
-    Option("TRACE", Path, None, "a trace file to study besides the generated shapes"),
     Option(
         "REQUESTS",
         whole(10, 1_000_000),

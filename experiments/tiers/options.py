@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.trace_options import TRACE_OPTIONS, TraceOptions
 from controller.policies import POLICY_NAMES
 from hostlib.model.gate import GATES
 from hostlib.model.tier_rules import RULES
@@ -15,7 +16,7 @@ from workload.cost import DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
 from workload.schedule import PLANNED
 from workload.shapes import SHAPES
-from workload.trace import Trace, load_trace
+from workload.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,9 @@ PREFETCHES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TiersOptions:
+class TiersOptions(TraceOptions):
     """One run; sizes and rates are real ones."""
 
-    trace: Path | None
     shapes: tuple[str, ...]
     requests: int
     seed: int
@@ -64,14 +64,16 @@ class TiersOptions:
 
     def traces(self) -> list[Trace]:
         """Those to play; raises TraceError or GenerateError."""
-        if self.trace is not None:
-            return [load_trace(self.trace)]
-        return [generate(shape, self.seed, self.requests) for shape in self.shapes]
+        given = self.read_trace(self.seed)
+        if given is not None:
+            return [given]
+        tokens = self.generated_tokens
+        return [generate(shape, self.seed, self.requests, block_tokens=tokens) for shape in self.shapes]
 
 
 # In the order of TiersOptions' fields. A block of the default model has 84 MB.
 _OPTIONS = (
-    Option("TRACE", Path, None, "trace file, Mooncake's or Bailian's JSONL; without it generated ones"),
+    *TRACE_OPTIONS,
     Option("SHAPES", list_of(one_of(tuple(SHAPES))), ("chat",), "generated shapes, by commas"),
     Option("REQUESTS", whole(1, 10_000_000), 12_000, "requests of each generated trace"),
     Option("SEED", whole(0, 2**31), DEFAULT_SEED, "of generator, scheduler and policy"),

@@ -24,7 +24,7 @@ from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, INSTANT
 from workload.generate import generate
 from workload.shapes import PLAYED_SHAPES
-from workload.trace import load_trace
+from workload.trace_files import load_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

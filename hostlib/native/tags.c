@@ -1,5 +1,5 @@
-/* Tags: keyed BLAKE2b-128 (RFC 7693) of the 32 bytes of a message that say what its value is of, and of the padded
-   value. Messages are hashed side by side, a word of each in a vector: a hash by itself waits for its own last step
+/* Tags: keyed BLAKE2b-128 (RFC 7693) of the 32 bytes of a message that say what its value is of, and of the
+   value, which has zeros behind it if it is shorter than LEAST_SEALED_BYTES. Messages are hashed side by side, a word of each in a vector: a hash by itself waits for its own last step
    most of the time. hostlib/protocol/seal.py is the reference. */
 #include "layout.h"
 
@@ -7,7 +7,8 @@ enum {
     MOST_LANES_HASHED = 8,
     BLOCK_BYTES = 128,
     WORDS = BLOCK_BYTES / 8,
-    SEALED_BYTES = AT_TAG - AT_TENANT + VALUE_BYTES,
+    PLACE_BYTES = AT_TAG - AT_TENANT,
+    LEAST_SEALED_BYTES = 512,
     ROUNDS = 12,
 };
 
@@ -41,23 +42,34 @@ static inline uint64_t word_at(const uint8_t *at) {
 #include "tags_lanes.h"
 #undef LANES
 
-typedef void Hash(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high);
+typedef void Hash(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes, uint64_t *low,
+                  uint64_t *high);
 
-static void hash_plainly(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high) {
-    hash_4(keyed, messages, low, high);
+/* What is hashed of a message: the same for all where values have the least size. */
+static inline size_t sealed_bytes_of(const uint8_t *message) {
+    const size_t least = LEAST_SEALED_BYTES, longest = VALUE_BYTES;
+    size_t value_bytes = longest == least ? least : load16(message + AT_VALUE_BYTES);
+    return PLACE_BYTES + (value_bytes < least ? least : value_bytes);
+}
+
+static void hash_plainly(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes,
+                         uint64_t *low, uint64_t *high) {
+    hash_4(keyed, messages, sealed_bytes, low, high);
 }
 
 #ifdef __x86_64__
 #define FOR(instructions) __attribute__((target(instructions)))
 
 FOR("avx2")
-static void hash_avx2(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high) {
-    hash_4(keyed, messages, low, high);
+static void hash_avx2(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes, uint64_t *low,
+                      uint64_t *high) {
+    hash_4(keyed, messages, sealed_bytes, low, high);
 }
 
 FOR("avx2,avx512f,avx512vl")
-static void hash_avx512(const uint64_t *keyed, const uint8_t *const messages[], uint64_t *low, uint64_t *high) {
-    hash_8(keyed, messages, low, high);
+static void hash_avx512(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes,
+                        uint64_t *low, uint64_t *high) {
+    hash_8(keyed, messages, sealed_bytes, low, high);
 }
 #endif
 
@@ -103,12 +115,14 @@ static void hash_all(int kind, const uint8_t *keyed, const uint8_t *const messag
     uint64_t start[8];
     memcpy(start, keyed, sizeof start);
     size_t lanes = kinds[kind].lanes;
-    for (size_t at = 0; at < count; at += lanes) {
+    for (size_t at = 0, here; at < count; at += here) {
         const uint8_t *side_by_side[MOST_LANES_HASHED];
         uint64_t low[MOST_LANES_HASHED], high[MOST_LANES_HASHED];
-        size_t here = count - at < lanes ? count - at : lanes;
+        size_t sealed_bytes = sealed_bytes_of(messages[at]);
+        for (here = 1; here < lanes && at + here < count; here++)
+            if (sealed_bytes_of(messages[at + here]) != sealed_bytes) break;
         for (size_t i = 0; i < lanes; i++) side_by_side[i] = messages[at + (i < here ? i : 0)];
-        kinds[kind].hash(start, side_by_side, low, high);
+        kinds[kind].hash(start, side_by_side, sealed_bytes, low, high);
         for (size_t i = 0; i < here; i++) {
             uint64_t words[2] = {word_at((const uint8_t *)&low[i]), word_at((const uint8_t *)&high[i])};
             memcpy(tags[at + i], words, TAG_BYTES);

@@ -44,16 +44,18 @@ static inline __attribute__((always_inline)) void NAMED(compress, LANES)(Lanes s
     state[4] ^= v4 ^ v12, state[5] ^= v5 ^ v13, state[6] ^= v6 ^ v14, state[7] ^= v7 ^ v15;
 }
 
-/* The sealed bytes of a message begin at its tenant and go on, behind its tag, with its value. */
+/* The sealed bytes of a message begin at its tenant and go on, behind its tag, with its value: whole words of it,
+   because zeros follow it in the message. */
 static inline __attribute__((always_inline)) void NAMED(hash, LANES)(const uint64_t *keyed,
                                                                      const uint8_t *const messages[],
-                                                                     uint64_t *low, uint64_t *high) {
+                                                                     size_t sealed_bytes, uint64_t *low,
+                                                                     uint64_t *high) {
     Lanes state[8], words[WORDS];
     for (int i = 0; i < 8; i++) state[i] = (Lanes){0} + keyed[i];
-    for (size_t done = 0; done < SEALED_BYTES; done += BLOCK_BYTES) {
+    for (size_t done = 0; done < sealed_bytes; done += BLOCK_BYTES) {
         for (int i = 0; i < WORDS; i++) {
             size_t from = done + 8 * (size_t)i;
-            if (from >= SEALED_BYTES) {
+            if (from >= sealed_bytes) {
                 words[i] = (Lanes){0};
                 continue;
             }
@@ -62,8 +64,8 @@ static inline __attribute__((always_inline)) void NAMED(hash, LANES)(const uint6
             for (int lane = 0; lane < LANES; lane++) gathered[lane] = word_at(messages[lane] + from);
             memcpy(&words[i], gathered, sizeof words[i]);
         }
-        int is_last = done + BLOCK_BYTES >= SEALED_BYTES;
-        NAMED(compress, LANES)(state, words, BLOCK_BYTES + (is_last ? SEALED_BYTES : done + BLOCK_BYTES), is_last);
+        int is_last = done + BLOCK_BYTES >= sealed_bytes;
+        NAMED(compress, LANES)(state, words, BLOCK_BYTES + (is_last ? sealed_bytes : done + BLOCK_BYTES), is_last);
     }
     memcpy(low, &state[0], sizeof state[0]);
     memcpy(high, &state[1], sizeof state[1]);

@@ -21,7 +21,9 @@ SECRET_BYTES: Final = 32
 PUBLIC_SECRET: Final = bytes(SECRET_BYTES)
 """Of the namespace that all tenants share, where no other is configured: everyone knows it."""
 
-_PADDING = bytes(wire.VALUE_BYTES)
+_PADDING = bytes(512)
+"""A shorter value is sealed with zeros up to this length, whatever the size of values on the wire: so a short
+block has the same tag at every size."""
 
 
 def new_content() -> int:

@@ -50,7 +50,7 @@ STONE_NAME_BYTES: Final = _NAME.size
 _RECORD: Final = struct.Struct(">dI")
 _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI")
-PAGE_ENTRIES: Final = (wire.VALUE_BYTES - _PLACE.size) // _ENTRY.size
+PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
 _NO_KEY: Final = bytes(wire.KEY_BYTES)
 _NO_PROOF: Final = bytes(wire.TAG_BYTES)
 

@@ -20,7 +20,8 @@ from hostlib.storage.storage import StorageConfig, read_keys, read_preload
 from topologies.errors import TopologyError
 from workload.compression import BlockSizes, CompressionError
 from workload.generate import generate, to_line
-from workload.trace import TraceError, load_trace
+from workload.trace import TraceError
+from workload.trace_files import load_trace
 
 ADAPTIVE = ("--codec", "cachegen", "--level", "adaptive", "--ttft-slo", "4")
 

@@ -20,6 +20,23 @@ from v1model.protos.p4.config.v1 import p4info_pb2
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("p4runtime") / "control.p4"
+GROWS = """
+#include <core.p4>
+#include <v1model.p4>
+header wide_t { bit<2048> zeros; }
+struct headers_t { wide_t wide; }
+struct none_t { }
+parser P(packet_in p, out headers_t h, inout none_t m, inout standard_metadata_t sm) {
+    state start { transition accept; }
+}
+control C(inout headers_t h, inout none_t m) { apply { } }
+control I(inout headers_t h, inout none_t m, inout standard_metadata_t sm) {
+    apply { sm.egress_spec = sm.ingress_port; h.wide.setValid(); h.wide.zeros = 0; }
+}
+control E(inout headers_t h, inout none_t m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out p, in headers_t h) { apply { p.emit(h); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
 ANY_PORT = ["--", "--grpc-server-addr", "127.0.0.1:0"]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="interfaces need root")
 
@@ -191,17 +208,17 @@ def test_a_program_s_name_is_enough() -> None:
 
 @needs_root
 def test_a_frame_that_is_too_long_is_logged_and_shown(tmp_path: Path) -> None:
-    """Frames above 10,240 bytes are dropped; log, trace and `show_ports` say so."""
-    trace = tmp_path / "trace.jsonl"
-    arguments: list[str | Path] = [PROGRAM, "--trace", trace, "--trace-json"]
+    """A frame that grows beyond the MTU of its interface: log, trace and `show_ports` say so."""
+    trace, program = tmp_path / "trace.jsonl", tmp_path / "grows.p4"
+    program.write_text(GROWS)
+    arguments: list[str | Path] = [program, "--trace", trace, "--trace-json"]
     with interface() as name, running_switch("-i", f"1@{name}", *arguments, *ANY_PORT) as (process, address):
-        for end in (name, f"{name}p"):
-            subprocess.run(["ip", "link", "set", end, "mtu", "20000", "up"], check=True)
+        subprocess.run(["ip", "link", "set", f"{name}p", "up"], check=True)
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
             sender.bind((f"{name}p", 0))
-            sender.send(bytes(11000))
+            sender.send(bytes(1400))
         assert process.stderr
-        expected = f"weir-switch: port 1 ({name}): dropped 1 packets: longer than the largest frame"
+        expected = f"weir-switch: port 1 ({name}): dropped 1 packets: to be sent, but longer than"
         assert process.stderr.readline().startswith(expected)
         shown = subprocess.run(
             [sys.executable, "-m", "v1model.remote.cli", "--address", address, "-c", "show_ports"],
@@ -211,9 +228,8 @@ def test_a_frame_that_is_too_long_is_logged_and_shown(tmp_path: Path) -> None:
             check=True,
         ).stdout.splitlines()
         assert shown[0].startswith(f"1: {name}, ")
-        assert shown[0].endswith("dropped: 1 oversize")
-        assert "dropped by the switch: 1 oversize" in shown
-        wait_for(lambda: '"cause": "oversize", "port": 1' in trace.read_text())
+        assert "1 beyond_mtu" in shown[0]
+        wait_for(lambda: '"cause": "beyond_mtu", "port": 1' in trace.read_text())
 
 
 @needs_root

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from v1model.binding.library import Handle
 
+# The longest frame that any interface has: loopback's MTU with an Ethernet header and two VLAN tags.
+MAX_FRAME_BYTES = 65536 + 14 + 2 * 4
+
 
 class PortStatistics(TypedDict):
     """Counts since the port was attached; `error` is the last one as text."""

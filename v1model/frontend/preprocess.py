@@ -20,6 +20,13 @@ TIMEOUT_S = 30.0
 # What p4c defines for simple_switch; programs test it to tell the targets apart.
 TARGET_DEFINES = {"__TARGET_BMV2__": "1"}
 
+# As p4c calls it, comments included, since it takes them even out of strings that span lines.
+_PREPROCESSOR = ("-E", "-C", "-x", "assembler-with-cpp", "-undef", "-nostdinc", "-w")
+
+# `kept` is what may look like a comment and is none: strings, and lines that begin with #.
+_COMMENT = re.compile(
+    r"""(?P<kept>"(?:[^"\\]|\\.)*"|^[ \t]*\#[^\n]*)|//[^\n]*|/\*.*?\*/""", re.DOTALL | re.MULTILINE
+)
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)"
 )
@@ -44,14 +51,26 @@ def preprocess(
     options = [f"-D{name}={value}" for name, value in {**TARGET_DEFINES, **(defines or {})}.items()]
     options += [f"-U{name}" for name in undefined]
     options += [f"-I{directory}" for directory in (P4INCLUDE, *include_dirs)]
-    command = [compiler, "-E", "-x", "assembler-with-cpp", "-undef", "-nostdinc", "-w", *options, source]
+    command = [compiler, *_PREPROCESSOR, *options, source]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise PreprocessorError(f"{path}: preprocessing took more than {TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
         raise _preprocessor_error(path, done.stderr.decode(errors="replace"))
-    return done.stdout.decode(errors="replace")
+    return _without_comments(done.stdout.decode(errors="replace"))
+
+
+def _without_comments(text: str) -> str:
+    """Return the text without comments, its lines where they were and strings as they are."""
+
+    def replaced(match: re.Match[str]) -> str:
+        kept: str | None = match["kept"]
+        if kept is not None:
+            return kept
+        return "" if match[0].startswith("//") else " " + "\n" * match[0].count("\n")
+
+    return _COMMENT.sub(replaced, text)
 
 
 def _preprocessor_error(path: Path, stderr: str) -> PreprocessorError:

@@ -50,7 +50,7 @@ def _lower(
         raise CompileError("the first argument of V1Switch must be a parser", main.span)
     shared_shapes(unit, parser)
     lowered = _blocks(unit, parser, controls)
-    unit.check_meters()
+    unit.check_direct_uses()
     sort_control_plane(unit, [parser, *controls])
     packet_io = controller_header_types(unit, program)
     result = ir.Program(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from v1model.frontend import types as t
     from v1model.midend.unit import Unit
 
+logger = logging.getLogger(__name__)
+
 _TRANSLATION = re.compile(r'"(?P<uri>[^"]*)",(string|(bit<)?(?P<width>\d+)>?)')
 ControllerHeader = tuple[ir.Header, str, tuple[tuple[ast.Annotation, ...], ...]]
 
@@ -22,11 +25,16 @@ def controller_header_types(unit: Unit, program: ast.Program) -> dict[str, t.Rec
     """The header types annotated with @controller_header, by the name that it gives."""
     found: dict[str, t.RecordType] = {}
     for declaration in program.declarations:
-        if not isinstance(declaration, ast.StructDeclaration) or declaration.kind != "header":
+        if not isinstance(declaration, ast.StructDeclaration):
             continue
         for annotation in declaration.annotations:
-            if annotation.name == "controller_header":
-                found[annotation_text(annotation)] = unit.record_type(declaration)
+            if annotation.name != "controller_header":
+                continue
+            name = annotation_text(annotation)
+            if not name or name in found or declaration.kind != "header":
+                message = "@controller_header must name what it is for, once, before a header"
+                raise CompileError(message, annotation.span, 'write @controller_header("packet_in")')
+            found[name] = unit.record_type(declaration)
     return found
 
 
@@ -34,14 +42,25 @@ def controller_headers(unit: Unit, types: dict[str, t.RecordType]) -> tuple[Cont
     """packet_in and packet_out with the annotations of their fields."""
     found = []
     for name, type_ in types.items():
+        is_used = unit.shapes.has(type_)
         header = unit.shapes.of(type_)
         assert isinstance(header, ir.Header)
-        bits = sum(field.width for _, field in header.fields if isinstance(field, ir.Bits))
-        if bits % 8 and name in ("packet_in", "packet_out"):
-            message = f"the header of {name} has {bits} bits, which are no whole bytes"
-            raise CompileError(message, type_.declaration.span, f"add a field of bit<{-bits % 8}>")
+        if name in ("packet_in", "packet_out"):
+            _check_whole_bytes(name, header, type_.declaration.span, is_used=is_used)
         found.append((header, name, tuple(tuple(f.annotations) for f in type_.declaration.fields)))
     return tuple(found)
+
+
+def _check_whole_bytes(name: str, header: ir.Header, span: ast.Span, *, is_used: bool) -> None:
+    """Refuse a packet-in or packet-out header that is no whole bytes; where the program never has such a
+    header, only say so."""
+    bits = sum(field.width for _, field in header.fields if isinstance(field, ir.Bits))
+    if not bits % 8:
+        return
+    message = f"the header of {name} has {bits} bits, which are no whole bytes"
+    if is_used:
+        raise CompileError(message, span, f"add a field of bit<{-bits % 8}>")
+    logger.warning("%s:%d: %s; the program does not use it", span.file, span.line, message)
 
 
 def header_annotations(program: ast.Program) -> dict[str, tuple[ast.Annotation, ...]]:
@@ -74,4 +93,6 @@ def translation_arguments(annotation: ast.Annotation) -> tuple[str, int | None]:
     written = _TRANSLATION.fullmatch(annotation.text.replace(" ", ""))
     if written is None:
         raise CompileError("@p4runtime_translation needs a URI and `string` or bit<W>", annotation.span)
+    if written["width"] and not int(written["width"]):
+        raise CompileError("@p4runtime_translation to a type of 0 bits", annotation.span)
     return written["uri"], int(written["width"]) if written["width"] else None

@@ -42,6 +42,9 @@ def _width(type_: ir.Type) -> int:
     return type_.width if isinstance(type_, ir.Bits) else 1
 
 
+MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's are int32
+
+
 def table_entries(
     frame: Frame, declaration: ast.TableDeclaration, keys: tuple[ir.Key, ...]
 ) -> tuple[ir.ConstEntry, ...]:
@@ -113,7 +116,10 @@ def _explicit(frame: Frame, declaration: ast.TableDeclaration, step: int) -> lis
     if all(entry.priority is None for entry in entries):
         count = len(entries)
         start = 1 if step > 0 else 1 + (count - 1) * -step
-        return [start + step * i for i in range(count)]
+        made_up = [start + step * i for i in range(count)]
+        for priority, entry in zip(made_up, entries, strict=True):
+            _check_priority(priority, entry)
+        return made_up
     priorities: list[int] = []
     for entry in entries:
         if entry.priority is not None:
@@ -122,9 +128,14 @@ def _explicit(frame: Frame, declaration: ast.TableDeclaration, step: int) -> lis
             raise CompileError("the first entry must have a priority when others have one", entry.span)
         else:
             priorities.append(priorities[-1] + step)
-        if priorities[-1] <= 0:
-            raise CompileError(f"a priority of {priorities[-1]}: P4Runtime has none below 1", entry.span)
+        _check_priority(priorities[-1], entry)
     return priorities
+
+
+def _check_priority(priority: int, entry: ast.Entry) -> None:
+    if not 0 < priority <= MAX_PRIORITY:
+        message = f"a priority of {priority}: P4Runtime has those from 1 to {MAX_PRIORITY}"
+        raise CompileError(message, entry.span)
 
 
 def _largest_wins(frame: Frame, declaration: ast.TableDeclaration) -> bool:
@@ -132,8 +143,6 @@ def _largest_wins(frame: Frame, declaration: ast.TableDeclaration) -> bool:
     if given is None:
         return True
     assert isinstance(given.value, ast.Expression)
-    if not isinstance(given.value.type, t.BoolType):
-        raise CompileError("largest_priority_wins must be true or false", given.value.span)
     return bool(frame.constant(given.value, "largest_priority_wins"))
 
 
@@ -143,8 +152,8 @@ def _delta(frame: Frame, declaration: ast.TableDeclaration) -> int:
         return 1
     assert isinstance(given.value, ast.Expression)
     value = frame.constant(given.value, "priority_delta")
-    if value <= 0:
-        raise CompileError("priority_delta must be greater than 0", given.value.span)
+    if value <= 0 or isinstance(given.value.type, t.BoolType):
+        raise CompileError("priority_delta must be a number greater than 0", given.value.span)
     return value
 
 

@@ -157,11 +157,14 @@ def method(frame: Frame, node: ast.Call) -> ir.Expr:
         raise UnsupportedError(f"a call of {node.callee.member}", node.span)
     resource = target.resource
     if resource.kind == "direct_counter":
+        frame.unit.direct_uses.setdefault((resource.kind, resource.name), node.span)
         return VOID  # counts with its table, whatever the action says
     values = arguments(frame, node)
     if resource.kind == "direct_meter":
-        frame.unit.meter_targets[resource.name] = values[0]
-        frame.unit.meter_reads.setdefault(resource.name, node.span)
+        if frame.unit.meter_targets.setdefault(resource.name, values[0]) != values[0]:
+            message = f"direct meter {resource.name} leaves its colour in two places"
+            raise CompileError(message, node.span, "all calls of read take the same variable")
+        frame.unit.direct_uses.setdefault((resource.kind, resource.name), node.span)
         return VOID
     frame.emit(ir.ExternCall(resource.name, node.callee.member, tuple(values), span=node.span))
     return VOID

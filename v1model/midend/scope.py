@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from v1model import ir
+from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.midend.shapes import substitute
 
@@ -140,8 +141,14 @@ def name_annotation(annotations: Iterable[ast.Annotation]) -> str:
     """What @name says, or nothing."""
     for annotation in annotations:
         if annotation.name == "name":
-            return annotation_text(annotation)
+            if not (text := annotation_text(annotation)) or text == "." or not _has_string(annotation):
+                raise CompileError('@name must hold a name: @name("x")', annotation.span)
+            return text
     return ""
+
+
+def _has_string(annotation: ast.Annotation) -> bool:
+    return any(isinstance(expression, ast.StringLiteral) for expression in annotation.expressions)
 
 
 def annotation_text(annotation: ast.Annotation) -> str:

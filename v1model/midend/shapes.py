@@ -59,6 +59,10 @@ class Shapes:
             known = self._known[type_] = self._build(type_, span)
         return known
 
+    def has(self, type_: t.Type) -> bool:
+        """Return whether something of the program was of this type so far."""
+        return type_ in self._known
+
     def struct(self, type_: t.Type, span: Span | None = None) -> ir.Struct:
         shape = self.of(type_, span)
         if not isinstance(shape, ir.Struct):

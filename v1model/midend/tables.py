@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from v1model import ir
@@ -19,6 +20,8 @@ from v1model.midend.table_names import key_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
 
 PIPELINE = ("ingress", "egress")
 ATTACHED_KINDS: dict[str, tuple[str, ...]] = {
@@ -105,6 +108,7 @@ def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> 
     properties = _properties(inside, instance)
     if sum(key.match_kind == "lpm" for key in keys) > 1:
         raise UnsupportedError("a table with more than one lpm key", declaration.span)
+    _check_selector(inside, instance, keys, "".join(properties["implementation"]))
     actions = _actions(inside, instance)
     for meter in properties["meters"]:
         if meter not in frame.unit.meter_targets:
@@ -136,6 +140,25 @@ def _lower(frame: Frame, instance: TableInstance, key_values: list[ir.Expr]) -> 
     )
     frame.unit.tables.append(table)
     instance.lowered = True
+
+
+def _check_selector(
+    frame: Frame, instance: TableInstance, keys: tuple[ir.Key, ...], implementation: str
+) -> None:
+    """Refuse tables that share a selector and select by other keys; tell of selector keys without one."""
+    selecting = tuple(key for key in keys if key.match_kind == "selector")
+    span = instance.declaration.span
+    kinds = {extern.name: extern.kind for extern in frame.unit.externs}
+    if selecting and kinds.get(implementation) != "action_selector":
+        message = "%s:%d: table %s has a selector key and no action_selector: the key has no effect"
+        logger.warning(message, span.file, span.line, instance.name)
+    for other in frame.unit.tables:
+        if implementation and other.implementation == implementation:
+            others = tuple(key for key in other.keys if key.match_kind == "selector")
+            same_names = [key.name for key in others] == [key.name for key in selecting]
+            if not same_names and [key.expression for key in others] != [key.expression for key in selecting]:
+                message = f"{implementation} selects by other keys in table {other.name}"
+                raise CompileError(message, span, "tables that share an action_selector have the same ones")
 
 
 def _key(frame: Frame, element: ast.KeyElement, value: ir.Expr) -> ir.Key:

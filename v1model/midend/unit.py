@@ -54,7 +54,8 @@ class Unit:
         self.value_sets: list[ir.ValueSet] = []
         self.digests: dict[str, ir.Digest] = {}
         self.new_types: dict[str, t.NewType] = {}
-        self.meter_reads: dict[str, ast.Span] = {}  # direct meter -> its first `read`
+        # (kind, name) of direct counters and meters -> the first call
+        self.direct_uses: dict[tuple[str, str], ast.Span] = {}
         self.meter_targets: dict[str, ir.Expr] = {}  # direct meter -> where `read` leaves the colour
 
     def frame(self, builder: Builder) -> Frame:
@@ -82,13 +83,14 @@ class Unit:
             if isinstance(declaration, ast.Instantiation) and declaration.name != "main":
                 self.top_level(declaration)
 
-    def check_meters(self) -> None:
-        """A direct meter measures the packets of the table that it is attached to."""
+    def check_direct_uses(self) -> None:
+        """Refuse direct counters and meters that are called and belong to no table."""
         attached = {name for table in self.tables for name in table.direct}
-        for meter, span in self.meter_reads.items():
-            if meter not in attached:
-                hint = "attach it: meters = ...;"
-                raise CompileError(f"direct meter {meter} belongs to no table that is applied", span, hint)
+        for (direct_kind, name), span in self.direct_uses.items():
+            if name not in attached:
+                kind = direct_kind.removeprefix("direct_")
+                message = f"direct {kind} {name} belongs to no table that is applied"
+                raise CompileError(message, span, f"attach it: {kind}s = ...;")
 
     def enum_member(self, enum: str, value: ir.Expr) -> str:
         """The name of a constant of an enum without an underlying type."""

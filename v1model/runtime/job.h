@@ -38,8 +38,9 @@ struct job_queue {
 struct job_pool {
     uint8_t *memory;
     struct job *free;
-    uint32_t count, in_use;
-    uint32_t headroom_bytes, frame_bytes, phv_bytes;
+    uint32_t count, made, in_use;
+    uint32_t headroom_bytes, phv_bytes;
+    size_t stride; /* bytes from one job to the next */
 };
 
 int job_pool_init(struct job_pool *pool, uint32_t count, uint32_t phv_bytes, uint32_t headroom_bytes,

@@ -23,9 +23,9 @@ NODES: Final = 4
 STORE: Final = NODES
 CABLES: Final = NODES + 1
 
-BLOCKS: Final = 1024
 FRAGMENTS: Final = 32
-"""Together the whole pool, in its default size."""
+BLOCKS: Final = 1024 * 512 // wire.VALUE_BYTES
+"""Together 16 MiB: with values of 512 bytes the whole pool, in its default size."""
 
 GET_BYTES: Final = wire.FRAME_HEADER_BYTES + wire.KV_HEADER_BYTES
 PLAIN_PORT: Final = 9  # UDP's discard service: nothing of the pool's protocol
@@ -71,7 +71,7 @@ def key_of(block: int) -> bytes:
 
 def value_of(block: int, fragment: int) -> bytes:
     """The value of one of its fragments."""
-    return blake2b(block.to_bytes(4, "big") + fragment.to_bytes(2, "big")).digest() * 8
+    return blake2b(block.to_bytes(4, "big") + fragment.to_bytes(2, "big")).digest() * (wire.VALUE_BYTES // 64)
 
 
 @cache

@@ -30,6 +30,27 @@ def test_target_is_defined_as_p4c_does(tmp_path: Path) -> None:
     assert texts(path) == ["yes"]
 
 
+def test_strings_keep_what_looks_like_a_comment(tmp_path: Path) -> None:
+    path = tmp_path / "a.p4"
+    lines = [
+        '@a("',
+        "  // one",
+        "  x /* two */ y",
+        '")',
+        "/* three",
+        'four */ five // "six',
+        "# it's \"seven",
+        "8",
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    tokens = tokenize(preprocess(path), str(path))[:-1]
+    assert [token.text for token in tokens] == [
+        *("@", "a", "(", '"\n  // one\n  x /* two */ y\n"', ")"),
+        *("five", "8"),
+    ]
+    assert [token.span.line for token in tokens][-2:] == [6, 8]
+
+
 def test_include_dirs_and_own_library(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "part.p4").write_text("const bit<8> part = 1;\n")

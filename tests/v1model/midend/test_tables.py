@@ -369,7 +369,18 @@ def test_a_direct_meter_may_be_read_by_some_of_a_table_s_actions(tmp_path: Path)
     assert ir_program.tables[0].direct == ("ing.rate",)
 
 
+IN_HEADER = '@controller_header("packet_in") header in_t { bit<65> wide; }'
+
+
 def test_a_packet_in_header_has_whole_bytes(tmp_path: Path) -> None:
     with pytest.raises(CompileError, match="65 bits") as refused:
-        program(tmp_path, declarations='@controller_header("packet_in") header in_t { bit<65> wide; }')
+        program(tmp_path, "in_t own; own.setValid(); hdr.h.a = (bit<8>) own.wide;", declarations=IN_HEADER)
     assert refused.value.hint == "add a field of bit<7>"
+
+
+def test_a_packet_in_header_without_use_may_be_of_any_bits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The programs of sonic-pins have such."""
+    program(tmp_path, declarations=IN_HEADER)
+    assert "65 bits, which are no whole bytes; the program does not use it" in caplog.text

@@ -257,7 +257,7 @@ def test_a_failed_assertion_drops_and_is_logged(make: Make, caplog: pytest.LogCa
 
 def test_a_frame_larger_than_the_buffers_is_counted(make: Make) -> None:
     switch = make()
-    assert switch.inject(1, bytes(20000)) == []
+    assert switch.inject(1, bytes(70000)) == []
     assert switch.statistics()["drops"]["oversize"] == 1
     assert switch.inject(1, b"") == [Output(0, b"")]
 

@@ -68,6 +68,19 @@ def refuse_cut(node: ast.Expression) -> None:
         raise CompileError(f"{given} does not fit {show(node.type)}", node.span)
 
 
+def refuse_cut_key(key: ast.Expression) -> None:
+    """Refuse a key of an entry, a select case or a switch that does not fit what it is compared with, and so
+    could never equal it. Of a list, a mask or a range each part is looked at."""
+    if isinstance(key, ast.ListExpression):
+        for element in key.elements:
+            refuse_cut_key(element)
+    elif isinstance(key, ast.Binary) and isinstance(key.type, SetType):
+        refuse_cut(key.left)
+        refuse_cut(key.right)
+    else:
+        refuse_cut(key)
+
+
 def is_header(found: Type | None) -> bool:
     """Whether the type is a header or a header union."""
     return isinstance(found, RecordType) and found.kind != "struct"

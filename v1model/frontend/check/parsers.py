@@ -9,7 +9,7 @@ from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import instances, values
 from v1model.frontend.check.constants import require_int
-from v1model.frontend.check.convert import convert
+from v1model.frontend.check.convert import convert, refuse_cut_key
 from v1model.frontend.check.resolve import complete
 from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
@@ -115,6 +115,8 @@ def _check_transition(c: Context, node: ast.Select, names: set[str]) -> None:
             raise CompileError(f"state {case.state!r} is not declared", case.span, hint)
         if types:
             case.keys = check_keys(c, case.keys, types, case.span)
+            for key in case.keys:
+                refuse_cut_key(key)
 
 
 def require_matchable(node: ast.Expression, what: str) -> Type:

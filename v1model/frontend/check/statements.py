@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.check import values
-from v1model.frontend.check.convert import convert
+from v1model.frontend.check.convert import convert, refuse_cut_key
 from v1model.frontend.check.lvalues import require_lvalue
 from v1model.frontend.check.members import is_action_run
 from v1model.frontend.check.operators import SHIFTS, check_binary
@@ -139,6 +139,7 @@ def _switch_label(c: Context, node: ast.Switch, subject: Type, label: ast.Expres
     found = check_as(c, label, subject)
     if found.constant is None:
         raise CompileError("the label of a case must be known at compile time", label.span)
+    refuse_cut_key(found)
     return found
 
 

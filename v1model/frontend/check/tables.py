@@ -12,7 +12,7 @@ from v1model.frontend import ast
 from v1model.frontend.check import values
 from v1model.frontend.check.arguments import Site, bind
 from v1model.frontend.check.constants import is_compile_time, require_int
-from v1model.frontend.check.convert import convert, refuse_cut
+from v1model.frontend.check.convert import convert, refuse_cut, refuse_cut_key
 from v1model.frontend.check.parsers import check_keys, require_matchable
 from v1model.frontend.check.rules import check, check_constant
 from v1model.frontend.check.show import show
@@ -44,6 +44,7 @@ PROPERTIES = (
     "largest_priority_wins",
     "priority_delta",
 )
+_BOOLEAN = ("support_timeout", "largest_priority_wins")
 
 
 def check_table(c: Context, node: ast.TableDeclaration) -> None:
@@ -80,6 +81,8 @@ def _check_property(c: Context, node: ast.TableProperty) -> None:
         raise CompileError(f"the size of a table cannot be {show(node.value.type)}", node.value.span)
     if node.name == "size" and isinstance(node.value.constant, int) and node.value.constant < 0:
         raise CompileError("the size of a table must not be negative", node.value.span)
+    if node.name in _BOOLEAN and not isinstance(node.value.type, BoolType):
+        raise CompileError(f"{node.name} must be true or false", node.value.span)
 
 
 def _check_name(node: ast.TableProperty) -> None:
@@ -166,8 +169,11 @@ def _check_action_call(
     free_arguments = Site(node.span, _unbound(c, node, action, reference))
     arguments = bind(c, signature, free_arguments).arguments
     for argument in arguments:
-        if argument.value is not None and not is_compile_time(argument.value):
+        if argument.value is None:
+            continue
+        if not is_compile_time(argument.value):
             raise CompileError("this must be known at compile time", argument.span)
+        refuse_cut(argument.value)
     _check_scope_annotations(node, reference, is_default=node is table.default_action)
     node.arguments = [*reference.arguments, *arguments]
     node.kind, node.declaration, node.type = "action", action, VoidType()
@@ -240,8 +246,10 @@ def _check_entry_key(key: ast.Expression, match_kind: str) -> None:
     is_exact = not isinstance(key, ast.DefaultExpression) and not isinstance(key.type, SetType)
     if match_kind == "exact" and not is_exact:
         raise CompileError("an exact key must be one value", key.span)
+    refuse_cut_key(key)
     parts = [key.left, key.right] if isinstance(key, ast.Binary) and isinstance(key.type, SetType) else [key]
-    for part in parts:
-        refuse_cut(part)
     if not all(is_compile_time(part) for part in parts):
         raise CompileError("the keys of an entry must be known at compile time", key.span)
+    low, high = parts[0].constant, parts[-1].constant
+    if match_kind == "range" and isinstance(low, int) and isinstance(high, int) and low > high:
+        raise CompileError(f"the range from {low} to {high} holds nothing", key.span)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import values
+from v1model.frontend.check.convert import refuse_cut
 from v1model.frontend.check.resolve import can_be_field, complete, resolve, runtime
 from v1model.frontend.check.rules import check_as
 from v1model.frontend.check.show import show
@@ -94,6 +95,7 @@ def _enum_value(
     checked = node.members[name] = check_as(c, value, underlying)
     if not isinstance(checked.constant, int):
         raise CompileError(f"the value of {name!r} must be known at compile time", value.span)
+    refuse_cut(checked)
     return checked.constant
 
 
