@@ -177,11 +177,23 @@ def make(group: str) -> None:
 def _create(folder: Path, group: str) -> None:
     sees_mininet = ["--system-site-packages"] if group != "shell" else []
     prompt = f"--prompt={PLACES[group]}"
-    command = [sys.executable, "-m", "venv", prompt, *sees_mininet, str(folder)]
+    without_pip = ["--without-pip"] if bundled_pip() else []
+    command = [sys.executable, "-m", "venv", prompt, *without_pip, *sees_mininet, str(folder)]
     done = subprocess.run(command, env=_environment(), check=False, capture_output=True, text=True)
     if done.returncode:
         words = " ".join((done.stdout + done.stderr).split())[-300:]
         raise SetupError(f"{folder} could not be made ({words}). Is python3-venv installed?")
+
+
+def bundled_pip() -> list[str]:
+    """Return what runs the pip of python3-venv from its own file, or nothing where there is none.
+
+    To install pip into the environment first would take longer than most of what pip installs.
+    """
+    bundled = Path(sysconfig.get_path("stdlib")) / "ensurepip" / "_bundled"
+    folders = (Path("/usr/share/python-wheels"), bundled)  # Debian's has the former
+    wheels = [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))]
+    return [str(wheels[-1] / "pip")] if wheels else []
 
 
 def _install(folder: Path, group: str) -> None:
@@ -191,7 +203,7 @@ def _install(folder: Path, group: str) -> None:
     _say(f"installing the {total} Python packages of {lock}")
     # The list is complete. Bytecode is made when a module is first used: most never are.
     wanted = ["--require-hashes", "--no-deps", "--no-compile", "-r", lock]
-    said = _pip(folder, wanted, total)
+    said = _pip(folder, wanted, total) if total else ""
     if HASHES_DIFFER in said:
         _say(f"a package is not what {lock} says; asking again, past all caches")
         said = _pip(folder, ["--no-cache-dir", *wanted], total)
@@ -204,7 +216,8 @@ def _install(folder: Path, group: str) -> None:
 
 def _pip(folder: Path, arguments: list[str], total: int = 0) -> str:
     """Run pip, with progress; returns what it said where it failed, else nothing."""
-    command = [str(folder / "bin" / "python"), "-m", "pip", "install", *PIP_OPTIONS, *arguments]
+    pip_program = bundled_pip() or ["-m", "pip"]
+    command = [str(folder / "bin" / "python"), *pip_program, "install", *PIP_OPTIONS, *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as pip:
@@ -283,6 +296,7 @@ def compile_cores() -> None:
     """Compile the C cores; where that can't be, it is said and Python does their work."""
     if is_compiled():
         return
+    _say("compiling what hosts and policies do for each fragment")
     python = str(ROOT / PLACES["run"] / "bin" / "python")
     for module in MODULES_COMPILED:
         subprocess.run([python, "-m", module], cwd=ROOT, check=True)

@@ -44,6 +44,6 @@ if ! { [ -x "$python" ] && $environment installed "$group"; }; then
     echo "setup: going on without them. make run needs mininet, and root; most tests need neither" >&2
   fi
   wait "$making"
-  echo "setup: done in $(($(date +%s) - started)) s"
 fi
 [ "$group" = shell ] || $environment compile
+[ -z "${started:-}" ] || echo "setup: done in $(($(date +%s) - started)) s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,12 +30,15 @@ from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, me
 from experiments.run.page import write_page
 from experiments.run.report import print_report
 from experiments.run.watching import start_watching
+from experiments.run.words import sketch
 from topologies.engines import Engine, make_engine
 from topologies.machine_check import check_machine
 from topologies.network import Network
 from workload.compression import NONE
 from workload.levels import Ladder
 
+LINES = 4
+"""Of progress in a play, where there is no terminal."""
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
 
@@ -50,7 +53,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: RunOptions) -> int:
     check_machine()
     engine = make_engine(options.engine)
-    scenario = make_scenario(options, _chosen_sigma(screen, options, engine))
+    draft = make_scenario(options, None if options.scale is not None else least_sigma(options.topology))
+    screen.say(sketch(draft.fabric))
+    scenario = make_scenario(options, _chosen_sigma(screen, draft, engine))
     played = _play_to_count(screen, scenario, engine)
     scenario, runs = played.scenario, played.repeats
     summary = options.results / "summary.json"
@@ -65,12 +70,11 @@ def _run(screen: Screen, options: RunOptions) -> int:
     return 0 if all(run.is_right for run in runs.all()) else 1
 
 
-def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float | None:
-    """What this machine can carry, where SCALE leaves it open."""
+def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine) -> float | None:
+    """What this machine can carry, where SCALE leaves it open; `draft` is the most detailed scenario."""
+    options = draft.options
     if options.scale is not None:
         return None
-    least = least_sigma(options.topology)
-    draft = make_scenario(options, least)
     with screen.status("measuring what this machine can carry"):
         capacity = measure()
     fabric = draft.fabric
@@ -82,7 +86,7 @@ def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float 
     rates = options.store_gbit_s or (options.link_gbit_s,) * len(fabric.answering)
     link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
-    sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
+    sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
     screen.say(
         f"This machine has {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores to spare{beside}, and a "
         f"fragment costs its two ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
@@ -167,7 +171,8 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
                 turn, recorded = f" ({number} of {options.runs})", f"{name}-{number}"
             label = f"{MODES[name].title}: the switch {MODES[name].does}{turn}"
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
-            play = partial(_play_once, emulation, MODES[name], progress, task)
+            shown = _shown_in_lines(screen, label) if not screen.can_live else _shown_nowhere
+            play = partial(_play_once, emulation, MODES[name], progress, task, shown)
             measured = recording.play(network, recorded, play)
             runs[name].append(evaluate(measured, scenario.tenants, scenario.target_s))
             details[name].append(details_of(measured))
@@ -192,8 +197,28 @@ def _real_kv(scenario: Scenario, network: Network, progress: Progress) -> RealKv
     return made
 
 
-def _play_once(emulation: Emulation, mode: Mode, progress: Progress, task: TaskID) -> Measurements:
+def _shown_in_lines(screen: Screen, label: str) -> Callable[[int, int], None]:
+    """What tells somebody without a terminal, such as a log of CI, that requests are served."""
+    told = 0
+
+    def show(completed: int, total: int) -> None:
+        nonlocal told
+        if completed * LINES >= (told + 1) * total > 0:
+            told = completed * LINES // total
+            screen.say(f"{label}: {completed:,} of {total:,} requests")
+
+    return show
+
+
+def _shown_nowhere(completed: int, total: int) -> None:
+    """A bar of progress says it."""
+
+
+def _play_once(
+    emulation: Emulation, mode: Mode, progress: Progress, task: TaskID, shown: Callable[[int, int], None]
+) -> Measurements:
     def show(completed: int, total: int, blocks: dict[str, int]) -> None:
+        shown(completed, total)
         sources = ", ".join(f"{source} {blocks.get(source, 0):,}" for source in ("pool", "remote"))
         progress.update(task, completed=completed, total=total, sources=sources)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from emulator.modes import MODES
 from experiments.sources import answering
+from topologies.fabric import Fabric
 
 _WHAT = {
     "no_pool": "only forwards",
@@ -28,6 +29,18 @@ def in_bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 99.95 else f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def sketch(fabric: Fabric) -> str:
+    """Return the network as a line of text: hosts, what connects them, hosts."""
+    sides = [_names(names) for names in (fabric.nodes, fabric.switches, fabric.stores) if names]
+    return f"  {' ══════ '.join(sides)}\n"
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) < 3:
+        return ", ".join(names)
+    return f"{names[0]}, {names[1]} … {names[-1]}"
 
 
 def question(about: Mapping[str, Any], runs: Mapping[str, Any]) -> str:

@@ -123,9 +123,9 @@ def test_an_environment_is_ready_once_made_and_not_after_a_change(set_up: Path) 
 
 def test_programs_name_the_place_that_they_are_in(set_up: Path) -> None:
     place = set_up / ".venv-shell"
-    assert f"{place}/bin/python" in (place / "bin" / "pip").read_text()
-    assert ".part" not in (place / "bin" / "activate").read_text()
-    subprocess.run([place / "bin" / "pip", "--version"], check=True, capture_output=True)
+    assert str(place) in (place / "bin" / "activate").read_text()
+    for script in (place / "bin").iterdir():
+        assert script.is_symlink() or ".part" not in script.read_text()
 
 
 def test_pip_s_settings_that_install_elsewhere_are_overruled(set_up: Path) -> None:
@@ -139,7 +139,6 @@ def test_what_root_makes_in_a_user_s_checkout_is_the_user_s(set_up: Path) -> Non
     assert {path.lstat().st_uid for path in (place, *place.rglob("*"))} == {65534}
 
 
-@pytest.mark.slow
 def test_an_environment_of_another_python_is_made_anew(checkout: Path) -> None:
     """The system was upgraded, and the old environment's interpreter and pip are gone."""
     place = make(checkout)
@@ -147,10 +146,9 @@ def test_an_environment_of_another_python_is_made_anew(checkout: Path) -> None:
     stamp.write_text(stamp.read_text().replace("Python 3", "Python 2"))
     (place / "bin" / "python").unlink()
     assert run(checkout, "ready", "shell").returncode == 1
-    subprocess.run([make(checkout) / "bin" / "python", "-m", "pip", "--version"], check=True)
+    subprocess.run([make(checkout) / "bin" / "python", "-c", "import sys"], check=True)
 
 
-@pytest.mark.slow
 def test_ended_half_way_nothing_takes_the_place(checkout: Path) -> None:
     command = ["/usr/bin/python3", "-I", "scripts/environment.py", "make", "shell"]
     with subprocess.Popen(command, cwd=checkout, env={**os.environ, **NO_NETWORK}) as making:
@@ -334,7 +332,16 @@ def test_files_of_a_checkout_have_the_lines_of_unix_whatever_git_is_told() -> No
     """A clone with core.autocrlf=true has scripts that a shell can read."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
-    command = ["git", "check-attr", "eol", "text", "scripts/setup.sh", "Makefile", "docs/pictures/report.png"]
+    command = [
+        "git",
+        "check-attr",
+        "eol",
+        "text",
+        "--",
+        "scripts/setup.sh",
+        "Makefile",
+        "docs/pictures/report.png",
+    ]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "scripts/setup.sh: eol: lf" in said
     assert "Makefile: eol: lf" in said
