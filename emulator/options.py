@@ -168,7 +168,7 @@ _OPTIONS = (
     Option("ENGINE", one_of(tuple(ENGINES)), "embedded", "switch engine"),
     Option("TOPO", one_of(tuple(TOPOLOGIES)), "star", "topology"),
     Option("SHAPE", one_of(tuple(PLAYED_SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
-    Option("REQUESTS", whole(1, 1_000_000), None, "requests to play; default: 100 generated, 600 of a TRACE"),
+    Option("REQUESTS", whole(1, 1_000_000), None, "requests to play; default: 240 generated, 600 of a TRACE"),
     Option("START", number(0, 1e9), None, "second to begin at; what came before is in the stores"),
     Option(
         "SPEED",
