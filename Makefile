@@ -1,5 +1,5 @@
-# Weir: `make` alone prints help. Variables given to make (make run REQUESTS=200) reach the
-# programs through the environment; each program's --help has their meaning and defaults.
+# Weir: `make` alone prints help. Variables of make's command line (make run REQUESTS=200) reach the programs as
+# WEIR_REQUESTS; the environment's own REQUESTS does not. docs/reference.md has all of them.
 
 PYTHON := .venv/bin/python
 # What make run needs; and what experiments, tests and lint need besides.
@@ -13,8 +13,13 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 FIRST := run topo incast policies study test check clean setup help-all
 
+# What the command line says, for the check and for the programs.
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
+$(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
+
 .DEFAULT_GOAL := help
-.PHONY: help help-all bench setup setup-all setup-shell run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -39,16 +44,23 @@ help-all: ## all targets, and the variables of the main ones
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
 	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"
 
-setup-shell:
+# Before anything is installed or compiled: names, numbers and choices. It needs awk alone.
+checked: export GOALS = $(MAKECMDGOALS)
+checked: export GIVEN := $(GIVEN)
+checked: export EMPTY := $(EMPTY)
+checked:
+	@awk -f scripts/variables.awk commands/variables.tsv $(MAKEFILE_LIST)
+
+setup-shell: | checked
 	@sh scripts/setup.sh shell
 
 compiled: $(READY_ALL) ## compile the simulator, about a minute and once for each version of it: it runs twice as fast
 	@$(PYTHON) -m experiments.simulate.compile
 
-setup: ## install what make run needs: Debian packages, .venv, pinned Python packages
+setup: | checked ## install what make run needs: Debian packages, .venv, pinned Python packages
 	@sh scripts/setup.sh run
 
-setup-all: ## the same and what experiments, tests and lint need
+setup-all: | checked ## the same and what experiments, tests and lint need
 	@sh scripts/setup.sh all
 
 run: $(READY) ## play a trace on a Mininet star without and with the pool; the table at the end compares
@@ -173,6 +185,9 @@ lock: $(READY_ALL) ## renew the requirements*.lock from pyproject.toml and requi
 	@# pip-compile leaves out the markers of extras.
 	@sed -i -E 's/^(libcachesim|constriction)==([^ ]+) /\1==\2 ; platform_machine == "x86_64" /' requirements-all.lock
 	@$(LOCK) -o requirements-shell.lock requirements-shell.in
+
+reference: $(READY) ## write docs/reference.md and the table of variables from their declarations
+	@$(PYTHON) -m experiments.reference
 
 protos: $(READY_ALL) ## generate the Python modules of v1model/protos/ from the .proto files there
 	@sh scripts/protos.sh
