@@ -12,6 +12,7 @@ from pathlib import Path
 
 from commands.errors import ExperimentError
 
+ROOT = Path(__file__).resolve().parents[1]
 LEAST_FREE_BYTES = 32 << 20
 """Of the disk: a run's pages, logs and details take some MB."""
 
@@ -30,6 +31,7 @@ def results_folder(folder: Path) -> Iterator[None]:
     finally:
         if os.geteuid() == 0 and owner.st_uid != 0:
             _give(folder, owner.st_uid, owner.st_gid)
+        give_builds()
 
 
 def check_writable(folder: Path) -> None:
@@ -52,6 +54,24 @@ def check_writable(folder: Path) -> None:
             f"the disk of {folder.resolve()} has {free / 1e6:.0f} MB left: make room, or choose another "
             "folder with RESULTS"
         )
+
+
+def give_builds(root: Path = ROOT) -> None:
+    """Give what running as root left in somebody else's checkout to them: bytecode and builds.
+
+    They could not remove it, and their own Python could not bring it up to date.
+    """
+    owner = root.stat()
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return
+    tops = [top for top in root.iterdir() if top.is_dir() and not top.name.startswith(".")]
+    made = [path for top in tops for path in top.rglob("__pycache__")]
+    if (root / "build").is_dir():
+        made.append(root / "build")
+    for folder in made:
+        for path in (folder, *folder.rglob("*")):
+            with suppress(OSError):
+                os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _nearest(folder: Path) -> Path:

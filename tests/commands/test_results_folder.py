@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import ExperimentError
-from commands.results_folder import results_folder
+from commands.results_folder import give_builds, results_folder
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files away, or mounts, which needs root")
 NOBODY = 65534
@@ -55,6 +55,17 @@ def test_what_root_writes_in_a_user_s_checkout_is_the_user_s(tmp_path: Path) -> 
         (folder / "traces" / "one.json").write_text("{}")
         raise KeyboardInterrupt
     assert {path.stat().st_uid for path in tmp_path.rglob("*")} == {NOBODY}
+
+
+@needs_root
+def test_bytecode_and_builds_of_root_in_a_user_s_checkout_are_the_user_s(tmp_path: Path) -> None:
+    os.chown(tmp_path, NOBODY, NOBODY)
+    made = (tmp_path / "hostlib" / "model" / "__pycache__" / "gate.pyc", tmp_path / "build" / "setup.lock")
+    for path in made:
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+    give_builds(tmp_path)
+    assert all({one.stat().st_uid, one.parent.stat().st_uid} == {NOBODY} for one in made)
 
 
 @needs_root
