@@ -180,8 +180,16 @@ def network_after(*command: str) -> list[str]:
 
 @pytest.mark.root
 @needs_root
-def test_a_read_only_proc_sys_has_networks() -> None:
-    script = 'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"'
+@pytest.mark.parametrize(
+    "mounts",
+    [
+        "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys",
+        "mount -t tmpfs weir /proc/sys/net/ipv6",
+    ],
+    ids=["read-only", "no IPv6"],
+)
+def test_a_proc_sys_that_is_read_only_or_has_no_ipv6_has_networks(mounts: str) -> None:
+    script = f'{mounts} && exec "$@"'
     said = network_after("unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-c", NETWORK)
     assert said == ["True", "0"]
 
