@@ -38,7 +38,7 @@ def sketch(fabric: Fabric) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    if len(names) < 3:
+    if len(names) <= 3:
         return ", ".join(names)
     return f"{names[0]}, {names[1]} … {names[-1]}"
 
