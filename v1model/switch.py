@@ -177,7 +177,9 @@ class Switch:
         with self._lock:
             self._queues.enable(priorities)
 
-    def limit_queues(self, limits: Mapping[str, int], port: int | None = None, priority: int | None = None) -> None:
+    def limit_queues(
+        self, limits: Mapping[str, int], port: int | None = None, priority: int | None = None
+    ) -> None:
         """Changes limits (`binding.queues.QueueLimits` has the names) of one port or all, of one priority or all;
         enables queues. Rates without a priority are those of the whole port."""
         with self._lock:

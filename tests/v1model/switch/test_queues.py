@@ -199,7 +199,9 @@ def test_limits_that_make_no_sense(
 
 
 def ipv4(ecn: int) -> bytes:
-    header = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0xA0 | ecn, 20, 1, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2"))
+    header = bytearray(
+        struct.pack("!BBHHHBBH4s4s", 0x45, 0xA0 | ecn, 20, 1, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+    )
     header[10:12] = checksum(header).to_bytes(2, "big")
     return bytes(header)
 
