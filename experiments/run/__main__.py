@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -31,6 +32,7 @@ from experiments.run.page import write_page
 from experiments.run.report import print_report
 from experiments.run.watching import start_watching
 from experiments.run.words import sketch
+from hostlib import native
 from topologies.engines import Engine, make_engine
 from topologies.machine_check import check_machine
 from topologies.network import Network
@@ -232,6 +234,8 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
     options, trace = scenario.options, scenario.trace
     for warning in trace.warnings:
         screen.warn(warning, "trace")
+    if native.core() is None and os.environ.get("WEIR_PURE") != "1":
+        screen.warn("hosts run in Python alone, and more slowly: python -m hostlib.native says why", "slow")
     stores = f", {len(scenario.fabric.stores)} storage nodes"
     rates = [f"{rate:g}" for rate in options.store_gbit_s or ()]
     others = f"; those of the storage nodes {', '.join(rates)} Gbit/s at real scale" if rates else ""
