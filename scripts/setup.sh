@@ -46,4 +46,5 @@ if ! { [ -x "$python" ] && $environment installed "$group"; }; then
   wait "$making"
 fi
 [ "$group" = shell ] || $environment compile
+[ "$(id -u)" != 0 ] || chown -R --reference=. build # what root made in somebody's checkout is theirs
 [ -z "${started:-}" ] || echo "setup: done in $(($(date +%s) - started)) s"

@@ -31,6 +31,22 @@ def test_the_main_commands_are_imported_without_them(module: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("module", ["experiments.run", "experiments.run.topo", "experiments.incast"])
+def test_without_mininet_a_command_says_what_to_install(module: str) -> None:
+    """Or that it needs root, which comes first."""
+    code = (
+        "import runpy, sys\n"
+        "import importlib.util as util; found = util.find_spec\n"
+        "util.find_spec = lambda name, *more: None if name == 'mininet' else found(name, *more)\n"
+        "sys.modules['mininet'] = None\n"
+        f"sys.argv = ['{module}']; runpy.run_module('{module}', run_name='__main__', alter_sys=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "has no Mininet: apt-get install mininet" in done.stderr or "need root" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_policy_of_libcachesim_says_what_it_needs() -> None:
     code = (
         "from controller.policies import PolicyError, make_policy\n"
