@@ -39,13 +39,16 @@ function weirLegend(series, kind) {
 function weirLines(place, chart) {
   const width = Math.max(240, place.clientWidth), height = chart.height || Math.min(320, 130 + width / 2.4);
   const all = chart.series.flatMap(one => one.x), most = chart.most || Math.max(0, ...chart.series.flatMap(one => one.y));
-  const yTicks = weirTicks(most, 5), top = chart.most || yTicks[yTicks.length - 1];
+  const lowest = Math.min(0, ...chart.series.flatMap(one => one.y)), yTicks = weirTicks(Math.max(most, -lowest), 5), step = yTicks[1];
+  while (yTicks[yTicks.length - 2] >= most && yTicks.length > 2) yTicks.pop();
+  while (yTicks[0] > lowest) yTicks.unshift(Number((yTicks[0] - step).toPrecision(12)));
+  const top = chart.most || yTicks[yTicks.length - 1], bottom = yTicks[0];
   const room = {l: 14 + 7 * Math.max(...yTicks.map(t => weirNumber(t).length)), r: 14, t: 10, b: 40};
   const least = chart.log ? Math.min(...all.filter(x => x > 0)) : Math.min(0, ...all), last = Math.max(...all);
   const place01 = chart.log ? x => (Math.log(Math.max(x, least)) - Math.log(least)) / (Math.log(last) - Math.log(least) || 1)
     : x => (x - least) / (last - least || 1);
   const px = x => +(room.l + place01(x) * (width - room.l - room.r)).toFixed(1);
-  const py = y => +(height - room.b - y / (top || 1) * (height - room.t - room.b)).toFixed(1);
+  const py = y => +(height - room.b - (y - bottom) / (top - bottom || 1) * (height - room.t - room.b)).toFixed(1);
   let xTicks = chart.ticks;
   if (!xTicks) {
     xTicks = weirTicks(last, width / 90).filter(t => t <= last * 1.0001);
