@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from v1model.ir import ActionCall, KeyMatch, Program
 
+MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's, where the bigger one wins; BMv2's is this one less
+
 
 class DataPlaneError(Exception):
     """`code` is one of gRPC's canonical names: ALREADY_EXISTS, NOT_FOUND, INVALID_ARGUMENT,
@@ -97,6 +99,17 @@ class DigestList:
     list_id: int
     timestamp_ns: int
     data: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCrc:
+    """Parameters of crc16_custom or crc32_custom, as simple_switch has them."""
+
+    polynomial: int
+    initial: int
+    final_xor: int
+    data_reflected: bool
+    remainder_reflected: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ def test_everything_that_a_script_for_bmv2_gives() -> None:
     assert (options.device_id, options.program) == (7, Path("program.json"))
     assert (options.address, options.cpu_port) == ("127.0.0.1:50051", 255)
     assert options.log_packets
-    assert options.without_effect == ("--thrift-port", "--log-level", "--nanolog", "--disable-swap")
+    assert options.without_effect == ("--log-level", "--nanolog", "--disable-swap")
+    assert options.thrift_port == 9090
 
 
 def test_what_to_write_down() -> None:

@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 class EmbeddedEngine:
     """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out. `externs`: the C of
-    externs that are not v1model's, for every program; `recording`: what to write down of packets."""
+    externs that are not v1model's, for every program; `recording`: what to write down of packets. `in_files`:
+    ports are files that somebody else reads and writes, with the library form."""
 
     def __init__(
         self,
@@ -38,10 +39,13 @@ class EmbeddedEngine:
         cpu_port: int | None,
         externs: ExternSource | None = None,
         recording: Recording | None = None,
+        *,
+        in_files: bool = False,
     ) -> None:
         self._externs = externs
         self._recorder = Recorder(recording or Recording(), ports)
-        self._ports = dict(ports)
+        self._ports = {} if in_files else dict(ports)
+        self._in_files = in_files
         self._cpu_port = NO_CPU_PORT if cpu_port is None else cpu_port
         self._reservations = Reservations()
         self._connected: Switch | None = None
@@ -81,7 +85,8 @@ class EmbeddedEngine:
             except DataPlaneError as error:
                 logger.warning("%s", error)
         self._recorder.follow(data_plane)
-        data_plane.start()
+        if not self._in_files:
+            data_plane.start()
         make_full_build(data_plane)
 
     def discard(self, data_plane: DataPlane) -> None:
@@ -89,6 +94,29 @@ class EmbeddedEngine:
         if data_plane is self._connected:
             self._connected, self._attached = None, []
         data_plane.close()
+
+    def add_port(self, port: int, interface: str) -> None:
+        """Attach an interface while the switch runs, also for later programs. Raises DataPlaneError."""
+        if port in self._ports or interface in self._ports.values():
+            raise DataPlaneError("ALREADY_EXISTS", f"port {port} or interface {interface} is in use")
+        if self._connected is None:
+            raise DataPlaneError("FAILED_PRECONDITION", "there is no program yet")
+        self._connected.attach(port, interface)
+        self._ports[port] = interface
+        self._attached.append(port)
+
+    def remove_port(self, port: int) -> None:
+        """Give an interface up while the switch runs. Raises DataPlaneError if it is no port."""
+        if self._connected is None or port not in self._attached:
+            raise DataPlaneError("NOT_FOUND", f"no port {port}")
+        self._connected.detach(port)
+        self._attached.remove(port)
+        del self._ports[port]
+
+    @property
+    def connected(self) -> Switch | None:
+        """The switch that has the ports; None before there is one."""
+        return self._connected
 
     def statistics(self) -> Statistics | None:
         """What the switch that has the ports counted; None before there is one, and while it is replaced."""

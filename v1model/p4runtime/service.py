@@ -20,7 +20,7 @@ from v1model.p4runtime.turns import Turns
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from v1model.p4runtime.device import Engine
@@ -258,6 +258,18 @@ class P4RuntimeService:
 
     def _running(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
         return self.calls.running(context.peer(), is_primary=self._is_of_primary(context))
+
+    def as_primary(
+        self, request: PrimaryRequest, context: grpc.ServicerContext, do: Callable[[], bytes]
+    ) -> bytes:
+        """Return what `do` answers, if the request is a primary's."""
+        try:
+            with self._running(context):
+                self._check_primary(request)
+                answer = do()
+        except DataPlaneError as error:
+            _abort(context, error)
+        return answer
 
     # --- checks
 

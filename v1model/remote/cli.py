@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
+from v1model.multicast_nodes import MulticastNodes
 from v1model.remote.data_plane import RemoteDataPlane, running_program
-from v1model.remote.ports import show_ports
+from v1model.remote.device import REFUSED, DeviceCommands
+from v1model.remote.direct import CounterAndMeterCommands
+from v1model.remote.own_calls import OwnCalls, RemoteNodes
 from v1model.remote.profiles import ProfileCommands
 from v1model.remote.session import Session
 from v1model.remote.tables import TableCommands
@@ -31,23 +34,30 @@ WITHOUT_EFFECT = {"set_queue_depth": _QUEUES, "set_queue_rate": _QUEUES}
 
 
 class Commands:
-    """One line at a time. Raises ValueError or DataPlaneError with what is wrong."""
+    """One line at a time. Raises ValueError, DataPlaneError, CompileError or OSError with what is wrong."""
 
-    def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, session: Session, source: Path | None, say: Callable[[str], None]) -> None:
+        """`source`: the switch's program where the switch can't tell."""
+        self._session, self._source, self._say = session, source, say
+        self._load()
+
+    def _load(self) -> None:
+        """Learn what the switch runs, and forget the handles of what it ran before."""
+        program, schema = running_program(self._session, self._source)
+        data_plane, say = RemoteDataPlane(self._session, program, schema), self._say
+        calls = OwnCalls(self._session)
         tables = TableCommands(data_plane, say)
+        nodes = RemoteNodes(calls, MulticastNodes(data_plane))
+        # The commands use no more of a data plane than RemoteDataPlane has.
+        switch = SwitchCommands(data_plane, say, nodes)  # type: ignore[arg-type]
+        self._switch = switch
         self._named = {
             **tables.commands,
             **ProfileCommands(data_plane, tables, say).commands,
             **ValueSetCommands(data_plane, say).commands,
-            "show_ports": (0, lambda _: self._show_ports(data_plane)),
+            **CounterAndMeterCommands(data_plane, tables, switch, say).commands,
+            **DeviceCommands(self._session, data_plane, calls, say, self._load).commands,
         }
-        # The commands use no more of a data plane than RemoteDataPlane has.
-        self._switch = SwitchCommands(data_plane, say)  # type: ignore[arg-type]
-
-    def _show_ports(self, data_plane: RemoteDataPlane) -> None:
-        for line in show_ports(data_plane.statistics()):
-            self._say(line)
 
     def run(self, line: str) -> None:
         words = line.split("#", 1)[0].split()
@@ -60,9 +70,11 @@ class Commands:
                 raise ValueError(f"{name} takes {minimum} arguments or more")
             command(arguments)
         elif name == "help":
-            self._say("\n".join(sorted([*self._named, *self._switch.names(), *WITHOUT_EFFECT])))
+            self._say("\n".join(sorted({*self._named, *self._switch.names(), *WITHOUT_EFFECT})))
         elif name in WITHOUT_EFFECT:
             self._say(f"{name} does nothing: {WITHOUT_EFFECT[name]}")
+        elif name in REFUSED:
+            raise ValueError(f"{name} is not supported: {REFUSED[name]}")
         else:
             self._switch.run(name, arguments)
 
@@ -72,8 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     session = Session(options.address, options.device_id, options.election_id)
     try:
-        program, schema = running_program(session, options.program)
-        commands = Commands(RemoteDataPlane(session, program, schema), print)
+        commands = Commands(session, options.program, print)
         return _run(commands, [options.command] if options.command else _lines())
     except CompileError as error:
         print(f"weir-cli: {error.render()}", file=sys.stderr)
@@ -91,7 +102,10 @@ def _run(commands: Commands, lines: Iterable[str]) -> int:
             break
         try:
             commands.run(line)
-        except (ValueError, DataPlaneError) as error:
+        except CompileError as error:
+            print(f"Error: {error.render()}", file=sys.stderr)
+            result = FAILURE
+        except (ValueError, DataPlaneError, OSError) as error:
             print(f"Error: {error}", file=sys.stderr)
             result = FAILURE
     return result
