@@ -22,7 +22,16 @@ from controller.later_lists import LaterLists
 from controller.operations import Announce
 from controller.ways import Doubts, Ways
 from hostlib.protocol import wire
-from hostlib.protocol.members import EPOCHS, HEARTBEAT_S, Member, Members, State, next_epoch, suspects_in
+from hostlib.protocol.members import (
+    EPOCHS,
+    HEARTBEAT_S,
+    Member,
+    Members,
+    State,
+    next_epoch,
+    other_size,
+    suspects_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,6 +79,8 @@ class Membership:
         self._began_s: float | None = None
         self._known: set[str] = set()
         """Who ever said HELLO."""
+        self._other_sizes: set[str] = set()
+        """Whose values have another size, as was logged once."""
         self.counts_heartbeats = False
         """Whether any host said HELLO: without that, none is told anything."""
         self.on_change: list[Callable[[], None]] = []
@@ -85,6 +96,8 @@ class Membership:
         source = str(answer.source)
         with self._lock:
             self.counts_heartbeats = True
+            if self._has_other_size(source, answer):
+                return
             if self._began_s is None:
                 self._began_s = now_s
             knows_of = answer.message.generation
@@ -96,7 +109,7 @@ class Membership:
                 self._suspected(source, suspects_in(answer.message.value), now_s)
                 return
             self._heard_s[source] = now_s
-            self._ways.heard(source, answer.message.sequence)
+            self._ways.heard(source, answer.message.sequence, now_s)
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = knows_of == self.members.epoch
             unheard = member.address not in self._known
@@ -112,6 +125,16 @@ class Membership:
                 member.state is State.JOINING and caught_up and knows and self._flaps.may_rise(source, now_s)
             ):
                 self._set(member, State.UP)
+
+    def _has_other_size(self, source: str, answer: Answer) -> bool:
+        """Whether it is no host of this network: what it stores or asks for, no switch lets through."""
+        why = other_size(answer.message)
+        if not why:
+            self._other_sizes.discard(source)
+        elif source not in self._other_sizes:
+            self._other_sizes.add(source)
+            log.error("%s is left out: %s", source, why)
+        return bool(why)
 
     def out_of_sight(self, hosts: Iterable[IPv4Address]) -> None:
         """Their switch can't be heard: their silence says nothing until they are heard again."""
@@ -153,7 +176,7 @@ class Membership:
                     if member.state is State.JOINING and waited_s > TAKEN_FOR_UP_S:
                         self._set(member, State.UP)
                     continue
-                is_silent = now_s - heard_s > SILENCE_S
+                is_silent = now_s - heard_s > max(SILENCE_S, self._ways.patience_s(member.address, now_s))
                 if is_silent:
                     self._ways.silent(member.address)
                 if (is_silent or self._is_of_no_use(member, now_s)) and member.state is not State.DOWN:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from controller.block_id import block_id, key_of, tenant_of
 from hostlib.protocol import wire
+from hostlib.protocol.value_size import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -132,8 +133,9 @@ class Announce:
         """What it is on the wire."""
         no_key = bytes(wire.KEY_BYTES)
         return wire.Message(
-            wire.OP_MEMBERS, no_key, 0, 0, sequence=self.sequence, epoch=self.epoch & 0xFF, value=self.value
-        )
+            wire.OP_MEMBERS, no_key, 0, 0, sequence=self.sequence, chain_blocks=encoded(wire.VALUE_BYTES),
+            epoch=self.epoch & 0xFF, value=self.value,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commands.options import OptionError
+from commands.errors import OptionError
+from commands.trace_options import CLOSED
 from controller.config import (
     AUTO,
     EVERYWHERE,
@@ -25,6 +26,7 @@ from emulator.modes import Mode
 from emulator.options import MAX_POOL_BLOCKS, RunOptions
 from emulator.tenants import Tenant, share_of, tenants_of
 from hostlib.model.gate import ANSWERS
+from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -35,8 +37,8 @@ from workload.generate import generate
 from workload.keys import KeySpace
 from workload.levels import ADAPTIVE, Ladder, make_sizes
 from workload.scale import DEFAULT_SIGMA, ScaleModel
-from workload.schedule import CONDUCTOR, joining_place, make_scheduler, share_out
-from workload.trace import Request, Trace, load_trace
+from workload.schedule import CONDUCTOR, SESSIONS, joining_place, make_scheduler, share_out
+from workload.trace import Request, Trace
 
 PLAY_S = 32.0
 """How long a run plays when SPEED is not given: two of them and their setting up stay below two minutes."""
@@ -49,6 +51,10 @@ LEAD_S = 1.0
 GENERATED_REQUESTS = 240
 TRACE_REQUESTS = 600
 """Chats come back after minutes: a slice of a real trace has to be longer for the pool to be of use."""
+OPEN_LOOP_WARNING = (
+    f"{{}}: requests come at their recorded times: with SCHEDULER={SESSIONS} a session's next request waits "
+    "for the answer before it"
+)
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
 SPARE_SHARE = 0.04
 """Of a pool's slots, where blocks differ in length: what policies may not count on (`make bench
@@ -134,7 +140,7 @@ class Scenario:
     @property
     def defines(self) -> dict[str, int]:
         """Compile-time sizes of the P4 program."""
-        return {"POOL_BLOCKS": self.pool_size.blocks, "POOL_SLOTS": self.pool_size.slots}
+        return self.pool_size.defines
 
 
 def least_sigma(topology: str) -> float:
@@ -164,17 +170,20 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
     if options.scheduler == CONDUCTOR and not options.fetch:
         raise OptionError("FETCH=no does not go with SCHEDULER=conductor, which counts on what nodes fetch")
     requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
-    whole = load_trace(options.trace) if options.trace else _generated(options, requests)
+    whole = options.read_trace(options.seed) or _generated(options, requests)
     if options.blend and not whole.has_chunks:
         raise OptionError(
             f"BLEND=yes: {whole.name} does not say which of its blocks are chunks (chunk_ids): choose "
             "SHAPE=passages or SHAPE=rag, or a trace that does"
         )
+    if whole.has_sessions and options.loop == CLOSED and options.scheduler != SESSIONS:
+        # Nodes do not hear of one another's answers.
+        whole = replace(whole.open_loop(), warnings=(*whole.warnings, OPEN_LOOP_WARNING.format(whole.name)))
     start_s = _start(whole, options.start_s, requests)
     window = whole.window(start_s, requests)
     speed = options.speed or max(1.0, window.duration_s / PLAY_S)
     trace = whole.window(start_s, requests, speed)
-    scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed)
+    scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed, VALUE_BYTES)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
     fabric = _fabric(options, rate_bit_s)
     plain = make_cost_model(options.model, options.gpu, trace.block_tokens)
@@ -276,7 +285,12 @@ def home_links(scenario: Scenario) -> tuple[HomeLink, ...]:
 def _generated(options: RunOptions, requests: int) -> Trace:
     """A third more than is played: the past that the stores hold at the start."""
     past = round(requests * DEFAULT_PAST_SHARE)
-    return generate(options.shape, options.seed, past + requests)
+    return generate(
+        options.shape,
+        options.seed,
+        past + requests,
+        block_tokens=options.generated_tokens,
+    )
 
 
 def _start(trace: Trace, asked_s: float | None, requests: int) -> float:

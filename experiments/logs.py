@@ -19,7 +19,8 @@ from typing import IO, Final
 
 from commands.command import Screen
 from commands.errors import CrashError
-from commands.options import VERBOSE
+from commands.verbosity import VERBOSE
+from hostlib.protocol.wire import MTU_BYTES
 from topologies.engines import Engine
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -132,7 +133,9 @@ def open_network(
     try:
         with (
             _log_from(level),
-            Network(fabric, engine, secure=secure, queue_packets=queue_packets) as network,
+            Network(
+                fabric, engine, secure=secure, queue_packets=queue_packets, mtu_bytes=MTU_BYTES
+            ) as network,
             logs.follow(network.directory),
         ):
             yield network

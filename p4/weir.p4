@@ -8,6 +8,7 @@
 #include <v1model.p4>
 
 #include "include/sizes.p4"
+#include "include/cells.p4"
 #include "include/protocol.p4"
 #include "include/headers.p4"
 #include "include/metadata.p4"

@@ -47,7 +47,16 @@ class Workload:
     """What is asked of the system."""
 
     trace: str = ""
-    """A trace file (JSONL), relative to the scenario's folder; empty: `shape` is generated."""
+    """A trace file or folder of sessions, relative to the scenario's folder; empty: `shape` is generated."""
+    sessions_per_hour: float = number(300.0, 1e-3, 1e6)
+    """Of a trace of sessions: how many start an hour."""
+    hours: float = number(1.0, 1e-3, 1e3)
+    """Of a trace of sessions: for how long they are served."""
+    shared_prefix: bool = True
+    """false: sessions of a trace share no block, not even tools and system prompt."""
+    loop: str = choice("closed", ("open", "closed"))
+    """closed: a session's next request comes its think time after the answer before it; open: at its recorded
+    time. Other requests come at the trace's times."""
     shape: str = choice("agents", PLAYED_SHAPES)
     requests: int = whole(1000, 1, 10_000_000)
     start_s: float | None = number(None, 0.0, 1e9)

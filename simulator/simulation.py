@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from simulator.checks import check
 from simulator.control import SwitchControl
-from simulator.events import Steps
+from simulator.events import Event, Steps
 from simulator.outcome import outcome
 from simulator.result import SimResult
 from simulator.scenario import Scenario
@@ -19,6 +19,7 @@ from simulator.switch import Switch
 from simulator.system import System
 from simulator.workload import Demand, make_demand
 from workload.schedule import Route
+from workload.session_order import awaited, waits_for
 from workload.trace import Request
 
 LONGEST_DRAIN_S = 1e6
@@ -65,6 +66,10 @@ class _Run:
         self._system, self._loop = system, system.loop
         self._left = len(system.demand.requests)
         self._done = self._loop.event()
+        self._answered: dict[int, Event] = {
+            number: self._loop.event() for number in awaited(system.demand.requests)
+        }
+        """By number, what happens when a request is answered that another one waits for."""
 
     def to_the_end(self) -> None:
         """Until all requests are served; ScenarioError where that is out of reach."""
@@ -96,9 +101,21 @@ class _Run:
 
     def _arrivals(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
         for request, planned in arrivals:
+            before = waits_for(request, self._answered)
+            if before:
+                self._loop.start(self._follow(request, planned, before))
+                continue
             if request.arrival_s > self._loop.now:
                 yield request.arrival_s - self._loop.now
             self._loop.start(self._serve(request, planned))
+
+    def _follow(self, request: Request, planned: Route | None, before: Sequence[int]) -> Steps:
+        """A session's next request: the system's slowness delays it."""
+        assert request.place is not None
+        for number in before:
+            yield self._answered[number]
+        yield request.place.think_s
+        yield from self._serve(request, planned)
 
     def _client(self, arrivals: Iterator[tuple[Request, Route | None]]) -> Steps:
         for request, planned in arrivals:
@@ -113,5 +130,7 @@ class _Run:
             yield from self._system.nodes[route.node].serve(request, chain, chunks, route.fetch, done)
             self._system.router.answered(route)
         self._left -= 1
+        if request.place is not None and request.place.number in self._answered:
+            self._answered[request.place.number].succeed()
         if not self._left:
             self._done.succeed()

@@ -15,7 +15,10 @@ from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
 from workload.keys import NO_PARENT, KeySpace
 from workload.levels import Ladder, level_key
-from workload.trace import MOONCAKE, Request, Trace, TraceError, load_trace
+from workload.schedule import SESSIONS
+from workload.session_service import Service
+from workload.trace import MOONCAKE, Joiner, Request, Trace, TraceError
+from workload.trace_files import load_trace
 
 ONE_OF_A_KIND = 1 << 40
 """Ids from here on are no trace's."""
@@ -40,7 +43,7 @@ def make_demand(workload: Workload, tokens: int | None, blends: bool) -> Demand:
     try:
         if workload.hit_share is not None:
             return _own_prompts(workload, workload.hit_share, tokens or MOONCAKE.block_tokens)
-        whole = _trace(workload)
+        whole = _trace(workload, tokens)
         window = whole.window(_start_s(whole, workload), workload.requests, workload.load)
     except (TraceError, GenerateError) as error:
         raise ScenarioError(str(error)) from None
@@ -54,6 +57,11 @@ def make_demand(workload: Workload, tokens: int | None, blends: bool) -> Demand:
         raise ScenarioError(
             f"nodes.blend: {whole.name} does not say which of its blocks are chunks (chunk_ids): choose "
             'workload.shape = "passages" or "rag", or a trace that does'
+        )
+    if workload.scheduler == SESSIONS and not window.has_sessions:
+        raise ScenarioError(
+            f"workload.scheduler: {SESSIONS} needs a trace that says which requests are of one session, and "
+            f"{whole.name} does not"
         )
     window = replace(
         window,
@@ -82,24 +90,12 @@ def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) 
 
     A larger block is a chunk where all that it is made of are.
     """
-    joined: dict[tuple[int | None, ...], int] = {}
+    joiner = Joiner(max(1, new_tokens // old_tokens))
     for request in requests:
         if new_tokens == old_tokens:
             yield request
         elif new_tokens > old_tokens:
-            step = new_tokens // old_tokens
-            last = len(request.blocks) - 1
-            yield replace(
-                request,
-                blocks=tuple(request.blocks[min(at + step - 1, last)] for at in range(0, last + 1, step)),
-                chunks=tuple(
-                    joined.setdefault(parts, len(joined))
-                    if None not in parts and len(parts) == step
-                    else None
-                    for at in range(0, len(request.chunks), step)
-                    for parts in (request.chunks[at : at + step],)
-                ),
-            )
+            yield joiner.join(request)
         else:
             pieces = old_tokens // new_tokens
             count = min(len(request.blocks) * pieces, -(-request.input_tokens // new_tokens))
@@ -227,8 +223,8 @@ class Library:
 
 
 @lru_cache(maxsize=4)
-def _loaded(path: str) -> Trace:
-    return load_trace(path)
+def _loaded(path: str, service: Service) -> Trace:
+    return load_trace(path, service)
 
 
 @lru_cache(maxsize=8)
@@ -236,9 +232,13 @@ def _generated(shape: str, seed: int, requests: int) -> Trace:
     return generate(shape, seed, requests)
 
 
-def _trace(workload: Workload) -> Trace:
+def _trace(workload: Workload, tokens: int | None) -> Trace:
     if workload.trace:
-        return _loaded(workload.trace)
+        service = Service(
+            workload.sessions_per_hour, workload.hours, workload.shared_prefix, workload.seed, tokens
+        )
+        trace = _loaded(workload.trace, service)
+        return trace.open_loop() if workload.loop == "open" else trace
     past = round(workload.requests * PAST_SHARE)
     return _generated(workload.shape, workload.seed, past + workload.requests)
 

@@ -29,7 +29,7 @@ from topologies.fabric import Fabric
 from topologies.forkserver import ForkServer
 from topologies.forkserver.client import ForkedProcess
 from topologies.remains import Remains
-from topologies.shaping import Shape, ShapedInterface, require
+from topologies.shaping import USUAL_MTU_BYTES, Shape, ShapedInterface, require
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 3.0
@@ -98,12 +98,14 @@ class Network:
         delay_ms: float = 0.0,
         secure: bool = False,
         queue_packets: int | None = None,
+        mtu_bytes: int = USUAL_MTU_BYTES,
     ) -> None:
         """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network.
-        `queue_packets`: what waits in a queue at a switch, at most; else the kernel's 1000."""
+        `queue_packets`: what waits in a queue at a switch, at most; else the kernel's 1000. `mtu_bytes`: of
+        all links."""
         check_root()
         self.fabric, self.engine = fabric, engine
-        self._delay_ms, self._queue_packets = delay_ms, queue_packets
+        self._delay_ms, self._queue_packets, self._mtu_bytes = delay_ms, queue_packets, mtu_bytes
         require(delay_ms, fabric.requests_first)
         self._secure = secure
         self.certificates: Certificates | None = None
@@ -250,7 +252,7 @@ class Network:
     def _shape(self, rate_bit_s: float, is_host: bool) -> Shape:
         """How an end of a link sends."""
         queue_packets = None if is_host else self._queue_packets
-        return Shape(rate_bit_s, self._delay_ms, queue_packets, self.fabric.requests_first)
+        return Shape(rate_bit_s, self._delay_ms, queue_packets, self._mtu_bytes, self.fabric.requests_first)
 
     def _teach_neighbours(self, name: str) -> None:
         """Static ARP: the P4 program forwards IPv4 only."""

@@ -16,7 +16,8 @@ from mininet.link import Intf
 
 from topologies.errors import TopologyError
 
-LARGEST_FRAME_BYTES = 1514
+USUAL_MTU_BYTES = 1500
+ETHERNET_HEADER_BYTES = 14
 BURST_S = 0.001
 """What a link that was idle may send at once: a burst of fixed size would be much time on a slow link."""
 # The protocol's, which this room knows nothing else of (a test compares).
@@ -31,9 +32,9 @@ _LITTLE = "8bit"
 goes by their `prio`."""
 
 
-def burst_bytes(rate_bit_s: float) -> int:
+def burst_bytes(rate_bit_s: float, mtu_bytes: int = USUAL_MTU_BYTES) -> int:
     """What a link of this rate lets through at once after it was idle."""
-    return max(2 * LARGEST_FRAME_BYTES, round(rate_bit_s * BURST_S / 8))
+    return max(2 * (ETHERNET_HEADER_BYTES + mtu_bytes), round(rate_bit_s * BURST_S / 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Shape:
     delay_ms: float = 0.0
     queue_packets: int | None = None
     """That wait in a queue, at most; None: the kernel's 1000."""
+    mtu_bytes: int = USUAL_MTU_BYTES
+    """Of the longest packet that it sends."""
     requests_first: bool = False
     """Whether the protocol's messages without a value have a queue of their own, before everything else: what
     is not the protocol's can't push blocks aside, and a switch forwards no such message that is long."""
@@ -51,9 +54,9 @@ class Shape:
     def commands(self, interface: str) -> Iterator[str]:
         """tc's, for an interface that has no queues yet."""
         device, rate = f"dev {interface}", f"{self.rate_bit_s:.0f}bit"
-        burst = burst_bytes(self.rate_bit_s)
+        burst = burst_bytes(self.rate_bit_s, self.mtu_bytes)
         # With a quantum, or the kernel warns of its guess.
-        bounds = f"burst {burst} cburst {burst} quantum {LARGEST_FRAME_BYTES}"
+        bounds = f"burst {burst} cburst {burst} quantum {ETHERNET_HEADER_BYTES + self.mtu_bytes}"
         leaves = (_FIRST, _LAST) if self.requests_first else (_LINK,)
         default = leaves[-1].removeprefix(_ROOT)
         yield f"tc qdisc add {device} root handle {_ROOT} htb default {default}"
@@ -95,7 +98,7 @@ class ShapedInterface(Intf):  # type: ignore[misc] # mininet ships no types
         settings = {"gro": gro, "tx": txo, "rx": rxo}
         offloads = " ".join(f"{name} {'on' if on else 'off'}" for name, on in settings.items())
         self.node.setup += [
-            f"ip link set dev {self.name} up",
+            f"ip link set dev {self.name} mtu {shape.mtu_bytes} up",
             f"ethtool -K {self.name} {offloads} >/dev/null",
             *shape.commands(self.name),
         ]

@@ -17,6 +17,7 @@ from v1model.backend.extern_source import ExternSource
 from v1model.dataplane import DataPlaneError
 from v1model.drop_log import DropLog
 from v1model.errors import CompileError
+from v1model.frontend import render, render_one
 from v1model.frontend.preprocess import preprocess
 from v1model.options import INSTEAD, SwitchOptions, UsageError, parse_switch_options
 from v1model.p4info import p4info
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _run(options)
     except (ServerError, CompileError, DataPlaneError, OSError) as error:
-        return _fail(str(error.render() if isinstance(error, CompileError) else error), FAILURE)
+        return _fail(render(error) if isinstance(error, CompileError) else str(error), FAILURE)
     return OK
 
 
@@ -99,8 +100,14 @@ def _run(options: SwitchOptions) -> None:
     step_back()
     externs = ExternSource.read(options.externs) if options.externs else None
     files = _packet_files(options) if options.files_after_s is not None else None
-    in_files = files is not None
-    engine = EmbeddedEngine(options.ports, options.cpu_port, externs, options.recording, in_files=in_files)
+    engine = EmbeddedEngine(
+        options.ports,
+        options.cpu_port,
+        externs,
+        options.recording,
+        options.priority_queues,
+        in_files=files is not None,
+    )
     server = _p4runtime_server(options, engine)
     process = SwitchUnderP4Runtime(server.service.device, engine, externs)
     dispatcher = Dispatcher(Services(process.switch, process))
@@ -169,7 +176,8 @@ class _OwnCalls:
     """What weir-cli asks for beside P4Runtime."""
 
     def __init__(self, engine: EmbeddedEngine, dispatcher: Dispatcher) -> None:
-        self.statistics, self.call = engine.statistics, dispatcher.answer_message
+        self.statistics, self.limit_queues = engine.statistics, engine.limit_queues
+        self.call = dispatcher.answer_message
 
 
 def _listen(port: int, process: SwitchUnderP4Runtime, dispatcher: Dispatcher) -> ThriftServer:
@@ -192,7 +200,10 @@ def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime
     else:
         config = DeviceConfig.decode(program.read_bytes())
     source = Source(config.source, config.name, externs, open_files=is_source)
-    info = p4info(sandboxed_compile(source).program)
+    compiled = sandboxed_compile(source)
+    for warning in compiled.warnings:
+        logging.warning("%s", render_one(warning))
+    info = p4info(compiled.program)
     return p4runtime_pb2.ForwardingPipelineConfig(p4info=info, p4_device_config=config.encode())
 
 

@@ -6,7 +6,7 @@
 -- weir.sequence == 880, weir.key == 25:7e:04:... Checksums and tags are shown, not verified: tags need the
 -- tenant's secret.
 
-local PORT, VERSION, HEADER_BYTES, VALUE_BYTES = 22341, 2, 80, 512
+local PORT, VERSION, HEADER_BYTES, LIST_BYTES = 22341, 2, 80, 512
 
 local OPS = {
   [1] = "GET", [2] = "VALUE", [3] = "NOT_FOUND", [4] = "PUT", [5] = "PUT_ACK", [6] = "REFUSED", [7] = "STAT",
@@ -15,7 +15,10 @@ local OPS = {
   [16] = "INVALIDATE", [17] = "RECLAIM",
   [18] = "FILL", [19] = "PUSH", [20] = "MEMBERS",
 }
-local CARRIES_VALUE = { [2] = true, [4] = true, [9] = true, [11] = true, [12] = true, [20] = true }
+local CARRIES_VALUE = { [2] = true, [4] = true }
+local CARRIES_LIST = { [9] = true, [11] = true, [12] = true, [20] = true }
+-- Bytes of a value: one size for all of a network.
+local SIZES = { [512] = true, [1408] = true, [8192] = true }
 -- Who asks without knowing how long the block is sends fragments 0; so does who answers that nothing is there.
 local MAY_LACK_LENGTH = {
   [1] = true, [3] = true, [6] = true, [7] = true, [9] = true, [10] = true, [11] = true, [12] = true,
@@ -108,11 +111,15 @@ end
 -- Why hosts would drop the message, as hostlib.protocol.wire.decode says it; nil if they take it.
 local function fault(tvb, op)
   if OPS[op] == nil then return "op" end
-  local length = HEADER_BYTES + (CARRIES_VALUE[op] and VALUE_BYTES or 0)
-  if tvb:reported_len() ~= length then return "length" end
+  local carried = tvb:reported_len() - HEADER_BYTES
+  if CARRIES_VALUE[op] then
+    if not SIZES[carried] then return "length" end
+  elseif carried ~= (CARRIES_LIST[op] and LIST_BYTES or 0) then
+    return "length"
+  end
   local fragment, fragments = tvb(34, 2):uint(), tvb(36, 2):uint()
   if fragment >= fragments and (fragment > 0 or fragments > 0 or not MAY_LACK_LENGTH[op]) then return "fragment" end
-  if tvb(38, 2):uint() > (CARRIES_VALUE[op] and VALUE_BYTES or 0) then return "value_bytes" end
+  if tvb(38, 2):uint() > carried then return "value_bytes" end
   return nil
 end
 
@@ -155,7 +162,7 @@ local function add_keys(tree, value)
 end
 
 local function add_value(tree, tvb, op)
-  local there = math.min(tvb:len() - HEADER_BYTES, VALUE_BYTES)
+  local there = tvb:len() - HEADER_BYTES
   local meaningful = math.min(tvb(38, 2):uint(), there)
   if there <= 0 then return end
   if meaningful > 0 then
@@ -191,7 +198,7 @@ function weir.dissector(tvb, pinfo, root)
       tree:add(f[field[1]], tvb(field[2], field[3]))
     end
   end
-  if CARRIES_VALUE[op] then add_value(tree, tvb, op) end
+  if CARRIES_VALUE[op] or CARRIES_LIST[op] then add_value(tree, tvb, op) end
 
   local about = string.format(
     "%s %s [%d/%d] sequence %d", name, tvb(48, 4):bytes():tohex(true), tvb(34, 2):uint(), tvb(36, 2):uint(),

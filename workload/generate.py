@@ -11,13 +11,13 @@ import heapq
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from random import Random
 
 from workload.drafts import Draft, Sessions
 from workload.shapes import EVERY_SHAPE
-from workload.trace import CHUNK_IDS, MOONCAKE, Request, Trace
+from workload.trace import CHUNK_IDS, MOONCAKE, SESSION, Request, Trace
 
 DEFAULT_SHAPE = "agents"
 DEFAULT_REQUESTS = 2000
@@ -152,13 +152,17 @@ def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iter
 
 def to_line(request: Request) -> str:
     """A request as one line of Mooncake's schema."""
-    record = {
+    record: dict[str, object] = {
         "timestamp": round(request.arrival_s * MOONCAKE.ticks_per_s),
         "input_length": request.input_tokens,
         "output_length": request.output_tokens,
         "hash_ids": list(request.blocks),
     }
-    return json.dumps(record | ({CHUNK_IDS: list(request.chunks)} if request.chunks else {}))
+    if request.chunks:
+        record[CHUNK_IDS] = list(request.chunks)
+    if request.place is not None:
+        record[SESSION] = asdict(request.place)
+    return json.dumps(record)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,5 +1,5 @@
-"""Which node serves a request: `random` (the default), `round_robin`, `balanced`, `locality`, `pinned`,
-`spread`, or Mooncake's `conductor`.
+"""Which node serves a request: `random` (the default), `round_robin`, `balanced`, `locality`, `sessions`,
+`pinned`, `spread`, or Mooncake's `conductor`.
 
 All but the last are planned: they look at nothing but the requests, so a trace can be shared out before it is
 played. The conductor (`workload.conductor`) decides when a request comes, by the state of nodes and storage.
@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 from workload.recency import Recency
 from workload.trace import Request
 
+SESSIONS = "sessions"
 LOCALITY_BLOCKS = 20_000
 FEW = 8
 """Nodes that are compared one by one, instead of all in the order of what they have to do."""
@@ -95,11 +96,39 @@ class BalancedScheduler:
     def assign(self, request: Request) -> Route:
         sent = [(tokens, self._random.random(), node) for node, tokens in enumerate(self._tokens)]
         _, _, node = min(sent)
-        self._tokens[node] += request.input_tokens
+        self.sent(node, request.input_tokens)
         return Route(node)
+
+    def sent(self, node: int, tokens: int) -> None:
+        """A node was sent so many tokens by somebody else's choice."""
+        self._tokens[node] += tokens
 
     def grow(self, nodes: int) -> None:
         self._tokens += [min(self._tokens)] * (nodes - len(self._tokens))
+
+
+class SessionScheduler:
+    """The node that served the session before; the first time the one that was sent the fewest tokens."""
+
+    def __init__(self, nodes: int, seed: int) -> None:
+        self._balanced = BalancedScheduler(nodes, seed)
+        self._node_of: dict[int, int] = {}
+
+    def assign(self, request: Request) -> Route:
+        if request.place is None:
+            raise ScheduleError(
+                f"the scheduler {SESSIONS!r} needs a trace that says which requests are of one session: "
+                "choose another, such as locality"
+            )
+        node = self._node_of.get(request.place.session)
+        route = self._balanced.assign(request) if node is None else Route(node)
+        if node is not None:
+            self._balanced.sent(node, request.input_tokens)
+        self._node_of[request.place.session] = route.node
+        return route
+
+    def grow(self, nodes: int) -> None:
+        self._balanced.grow(nodes)
 
 
 class LocalityScheduler:
@@ -255,6 +284,7 @@ PLANNED: dict[str, Callable[[int, int], PlannedScheduler]] = {
     "round_robin": RoundRobinScheduler,
     "balanced": BalancedScheduler,
     "locality": LocalityScheduler,
+    SESSIONS: SessionScheduler,
     "pinned": PinnedScheduler,
     "spread": SpreadScheduler,
 }

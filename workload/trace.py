@@ -1,35 +1,47 @@
-"""Request traces in Mooncake's and Bailian's schemas, told apart by their fields.
+"""Requests of a trace, in order of arrival, and the blocks that their prompts are made of.
 
-Either may have `chunk_ids` beside `hash_ids`: for each block an id of what it holds, whatever is before it,
-or null where the block is no chunk of its own (system prompts, questions, what does not fill a block). Equal
-ids mean equal content; the published traces have none.
-
-Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas,
-a field that is missing or has the wrong type, an empty chain, a block twice in one chain, chunk ids that are
-not one for each block or that name a block that is not full, an input of zero tokens, times that go
-backwards, two schemas in one file, no requests at all. Warnings (reported, the file is used): unknown fields,
-an output of zero tokens, a gap of more than a minute without arrivals, a chain whose length does not fit its
-tokens, a block that follows two different blocks or has two different chunk ids."""
+`trace_files.load_trace` reads them from files, `generate.generate` makes them up."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, overload
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeGuard, overload
 
-GAP_WARNING_S = 60.0
-WARNINGS_SHOWN = 3
-_CHAT = ("chat_id", "parent_chat_id", "turn")
 CHUNK_IDS = "chunk_ids"
 """The field of a line that says which of its blocks are chunks."""
+SESSION = "session"
+"""The field of a line that says where its request stands in a session."""
+CHAT_FIELDS = ("chat_id", "parent_chat_id", "turn")
 ID_BITS = 64
 """Of the ids of blocks and chunks: what keys are derived from."""
+MAX_TOKENS = 100_000_000
+"""Of a prompt or an answer: no model takes a hundredth of it, and a larger number is a mistake."""
+MAX_TIME_S = 1e9
+"""From a trace's first request to its last."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a JSON value is a number, which true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class TraceError(Exception):
     """A trace cannot be used; the message says file, line and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class InSession:
+    """Where a request stands in a session, such as a coding agent's: what it waits for, and how long then."""
+
+    session: int
+    """Number of the session in its trace."""
+    number: int
+    """Number of the request in its trace."""
+    after: tuple[int, ...] = ()
+    """Numbers of the requests whose answers it waits for; none for what opens a session."""
+    think_s: float = 0.0
+    """Time from the last of these answers to this request: a tool runs, or somebody reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,8 @@ class Request:
     turn: int | None = None
     chunks: tuple[int | None, ...] = ()
     """For each block an id of its content, None for one that is no chunk; empty where the trace has none."""
+    place: InSession | None = None
+    """Where it stands in a session; None where the trace does not say."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +78,14 @@ MOONCAKE = Schema(
     512,
     1000.0,
     frozenset({"timestamp", "input_length", "output_length", "hash_ids"}),
-    frozenset({CHUNK_IDS}),
+    frozenset({CHUNK_IDS, SESSION}),
 )
 # Alibaba's Bailian traces: https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon.
 BAILIAN = Schema(
     "bailian",
     16,
     1.0,
-    MOONCAKE.required | set(_CHAT),
+    MOONCAKE.required | set(CHAT_FIELDS),
     frozenset({"type", CHUNK_IDS}),
 )
 
@@ -123,22 +137,39 @@ class Trace:
                 f"{self.name}: nothing arrives after {start_s:g} s, the last request at {self.duration_s:g} s"
             )
         past = tuple(request for request in self.requests if request.arrival_s < start_s)
-        moved = (
-            replace(request, arrival_s=(request.arrival_s - start_s) / speed) for request in kept[:limit]
-        )
+        moved = (_moved(request, start_s, speed) for request in kept[:limit])
         return replace(self, requests=tuple(moved), past=self.past + past)
 
+    @property
+    def has_sessions(self) -> bool:
+        """Whether requests say which session they belong to."""
+        return any(request.place is not None for request in self.requests)
+
+    def open_loop(self) -> Trace:
+        """The same requests, each of which comes at its time whatever became of those before it."""
+
+        def freed(request: Request) -> Request:
+            place = request.place
+            return request if place is None else replace(request, place=replace(place, after=(), think_s=0.0))
+
+        return replace(self, requests=tuple(map(freed, self.requests)))
+
     def cut(self, block_tokens: int) -> Trace:
-        """The same requests in blocks of so many tokens. What two of them share still ends where a block of
-        this trace does: of what is behind that it says nothing."""
-        parts, rest = divmod(self.block_tokens, max(1, block_tokens))
-        if block_tokens < 1 or rest:
+        """The same requests in blocks of so many tokens: smaller ones, or larger ones that join several. What
+        two of them share still ends where a block of this trace does: of what is behind that it says
+        nothing."""
+        larger, smaller = max(self.block_tokens, block_tokens), min(self.block_tokens, block_tokens)
+        if block_tokens < 1 or larger % smaller:
             raise TraceError(
-                f"{self.name}: a block of {self.block_tokens} tokens can't be cut into blocks of "
-                f"{block_tokens}: that has to be a divisor of it"
+                f"{self.name}: blocks of {block_tokens} tokens can't be made of blocks of "
+                f"{self.block_tokens}: choose a multiple or a divisor"
             )
-        if parts == 1:
+        if larger == smaller:
             return self
+        if block_tokens == larger:
+            joiner = Joiner(larger // smaller)
+            return self._recut(block_tokens, joiner.join)
+        parts = larger // smaller
         blocks, chunks = _Cuts(parts), _Cuts(parts)
 
         def cut(request: Request) -> Request:
@@ -149,12 +180,46 @@ class Trace:
                 request, blocks=blocks.of(request.blocks)[:count], chunks=chunks.of(request.chunks)[:count]
             )
 
+        return self._recut(block_tokens, cut)
+
+    def _recut(self, block_tokens: int, cut: Callable[[Request], Request]) -> Trace:
         return replace(
             self,
             schema=replace(self.schema, block_tokens=block_tokens),
             requests=tuple(map(cut, self.requests)),
             past=tuple(map(cut, self.past)),
         )
+
+
+class Joiner:
+    """Joins so many blocks to one each. The last one's id, which stands for the whole prefix, is that of the
+    larger block; a larger block is a chunk where all that it is made of are."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+        self._joined: dict[tuple[int | None, ...], int] = {}
+
+    def join(self, request: Request) -> Request:
+        """The request in larger blocks."""
+        step, last = self._step, len(request.blocks) - 1
+        chunks = (request.chunks[at : at + step] for at in range(0, len(request.chunks), step))
+        return replace(
+            request,
+            blocks=tuple(request.blocks[min(at + step - 1, last)] for at in range(0, last + 1, step)),
+            chunks=tuple(
+                self._joined.setdefault(parts, len(self._joined))
+                if None not in parts and len(parts) == step
+                else None
+                for parts in chunks
+            ),
+        )
+
+
+def _moved(request: Request, start_s: float, speed: float) -> Request:
+    place = request.place
+    if place is not None and speed != 1.0:
+        place = replace(place, think_s=place.think_s / speed)
+    return replace(request, arrival_s=(request.arrival_s - start_s) / speed, place=place)
 
 
 class _Cuts:
@@ -176,163 +241,3 @@ class _Cuts:
             for one in ids
             for part in parts
         )
-
-
-def load_trace(path: str | Path) -> Trace:
-    """Read a JSONL trace; raises TraceError with file, line and reason of the first bad line."""
-    try:
-        with Path(path).open(encoding="utf-8") as lines:
-            return parse_trace(lines, str(path))
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: not a text file in UTF-8 ({error.reason} at byte {error.start})") from None
-
-
-def parse_trace(lines: Iterable[str], name: str) -> Trace:
-    """Parse trace lines; `name` is what messages call the file."""
-    reader = _Reader(name)
-    requests = tuple(reader.read(lines))
-    if reader.schema is None:
-        raise TraceError(f"{name}: no requests in it")
-    return Trace(name, reader.schema, requests, warnings=reader.summary())
-
-
-@dataclass
-class _Reader:
-    """State of one pass over the file: the schema found, the last arrival, and the oddities seen."""
-
-    name: str
-    schema: Schema | None = None
-    last_arrival_s: float = 0.0
-    parents: dict[int, int] = field(default_factory=dict)
-    chunk_of: dict[int, int | None] = field(default_factory=dict)
-    odd: dict[str, list[str]] = field(default_factory=dict)
-
-    def read(self, lines: Iterable[str]) -> Iterator[Request]:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield self._request(number, line)
-
-    def summary(self) -> tuple[str, ...]:
-        """One line a kind of oddity: where it was seen first and how often."""
-        told = []
-        for kind, places in self.odd.items():
-            more = f" (and {len(places) - WARNINGS_SHOWN} more)" if len(places) > WARNINGS_SHOWN else ""
-            told.append(f"{self.name}: {kind}: {'; '.join(places[:WARNINGS_SHOWN])}{more}")
-        return tuple(told)
-
-    def _request(self, number: int, line: str) -> Request:
-        record = self._record(number, line)
-        schema = self._schema(number, record)
-        arrival_s = self._number(number, record, "timestamp") / schema.ticks_per_s
-        input_tokens = self._whole(number, record, "input_length", least=1)
-        output_tokens = self._whole(number, record, "output_length", least=0)
-        blocks = self._chain(number, record)
-        if arrival_s < self.last_arrival_s:
-            raise self._error(
-                number, f"arrives at {arrival_s:g} s, before the line above ({self.last_arrival_s:g} s)"
-            )
-        if arrival_s - self.last_arrival_s > GAP_WARNING_S:
-            self._note("gap without arrivals", number, f"{arrival_s - self.last_arrival_s:.0f} s")
-        if output_tokens == 0:
-            self._note("output_length is 0", number)
-        if len(blocks) != -(-input_tokens // schema.block_tokens):
-            self._note(
-                "chain does not fit input_length", number, f"{len(blocks)} blocks, {input_tokens} tokens"
-            )
-        self._check_parents(number, blocks)
-        chunks = self._chunks(number, record, blocks, input_tokens // schema.block_tokens)
-        self.last_arrival_s = arrival_s
-        request = Request(arrival_s, input_tokens, output_tokens, blocks, chunks=chunks)
-        if schema is MOONCAKE:
-            return request
-        chat, parent, turn = (self._whole(number, record, key, least=-1) for key in _CHAT)
-        return replace(request, chat_id=chat, parent_chat_id=parent, turn=turn)
-
-    def _record(self, number: int, line: str) -> dict[str, Any]:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise self._error(number, f"not JSON ({error})") from None
-        if not isinstance(record, dict):
-            raise self._error(number, f"expected a JSON object, found {type(record).__name__}")
-        return record
-
-    def _schema(self, number: int, record: dict[str, Any]) -> Schema:
-        schema = BAILIAN if "chat_id" in record else MOONCAKE
-        missing = sorted(schema.required - record.keys())
-        if missing:
-            raise self._error(number, f"{schema.name} schema: no field {', '.join(missing)}")
-        if self.schema not in (None, schema):
-            raise self._error(number, f"{schema.name} schema, but the lines above are {self.schema.name}")
-        for unknown in sorted(record.keys() - schema.required - schema.optional):
-            self._note(f"unknown field {unknown!r} ignored", number)
-        self.schema = schema
-        return schema
-
-    def _chain(self, number: int, record: dict[str, Any]) -> tuple[int, ...]:
-        chain = record["hash_ids"]
-        if not isinstance(chain, list) or not all(map(_is_id, chain)):
-            raise self._error(number, f"hash_ids must be a list of whole numbers from 0 to 2^{ID_BITS} - 1")
-        if not chain:
-            raise self._error(number, "hash_ids is empty: a request has at least one block")
-        if len(set(chain)) != len(chain):
-            raise self._error(
-                number, "hash_ids holds a block twice: the ids are prefixes, so they cannot repeat"
-            )
-        return tuple(chain)
-
-    def _chunks(
-        self, number: int, record: dict[str, Any], blocks: tuple[int, ...], full_blocks: int
-    ) -> tuple[int | None, ...]:
-        chunks = record.get(CHUNK_IDS, [])
-        if not isinstance(chunks, list) or not all(chunk is None or _is_id(chunk) for chunk in chunks):
-            raise self._error(
-                number, f"{CHUNK_IDS} must be a list of whole numbers from 0 to 2^{ID_BITS} - 1, and nulls"
-            )
-        if CHUNK_IDS in record and len(chunks) != len(blocks):
-            raise self._error(
-                number,
-                f"{CHUNK_IDS} must have one entry for each of the {len(blocks)} blocks of hash_ids, "
-                f"not {len(chunks)}",
-            )
-        if any(chunk is not None for chunk in chunks[full_blocks:]):
-            raise self._error(
-                number,
-                f"{CHUNK_IDS}: only the {full_blocks} full blocks of the input can be chunks, "
-                "the others must be null",
-            )
-        for block, chunk in zip(blocks, chunks, strict=False):
-            if self.chunk_of.setdefault(block, chunk) != chunk:
-                self._note("a block has two different chunk ids", number, f"block {block}")
-        return tuple(chunks)
-
-    def _check_parents(self, number: int, blocks: tuple[int, ...]) -> None:
-        parent = -1
-        for block in blocks:
-            if self.parents.setdefault(block, parent) != parent:
-                self._note("a block follows two different blocks", number, f"block {block}")
-            parent = block
-
-    def _number(self, number: int, record: dict[str, Any], key: str) -> float:
-        value = record[key]
-        if type(value) not in (int, float) or not 0 <= value < float("inf"):
-            raise self._error(number, f"{key} must be a number, 0 or more, not {value!r}")
-        return float(value)
-
-    def _whole(self, number: int, record: dict[str, Any], key: str, least: int) -> int:
-        value = record[key]
-        if type(value) is not int or value < least:
-            raise self._error(number, f"{key} must be a whole number, {least} or more, not {value!r}")
-        return value
-
-    def _note(self, kind: str, number: int, detail: str = "") -> None:
-        self.odd.setdefault(kind, []).append(f"line {number}" + (f", {detail}" if detail else ""))
-
-    def _error(self, number: int, reason: str) -> TraceError:
-        return TraceError(f"{self.name}:{number}: {reason}")
-
-
-def _is_id(value: object) -> bool:
-    return type(value) is int and 0 <= value < 1 << ID_BITS

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_CELL = ".slot_cell_"
+"""In the names of the registers that hold values."""
+
+
 class Prefix(NamedTuple):
     """A longest-prefix match."""
 
@@ -89,6 +93,11 @@ class Program:
     def meter_id(self, name: str) -> int:
         """The ID of an indirect meter."""
         return int(self._one("meters", name).preamble.id)
+
+    def value_bytes(self) -> int:
+        """Bytes of a value: of all its cells (p4/include/cells.p4), each of which has a register array."""
+        cells = (one for one in self.p4info.registers if _CELL in one.preamble.name)
+        return sum(int(one.type_spec.bitstring.bit.bitwidth) for one in cells) // 8
 
     def register_size(self, name: str) -> int:
         """Cells of a register array."""

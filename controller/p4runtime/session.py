@@ -14,6 +14,7 @@ from controller.p4runtime.p4runtime_adapter import P4RuntimeAdapter
 from controller.p4runtime.p4runtime_client import SwitchClient
 from controller.p4runtime.pipeline import ensure_pipeline
 from hostlib.protocol import wire
+from hostlib.protocol.value_size import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +102,12 @@ def _kind_of(message: Any) -> Kind:
 
 
 def _check_sizes(config: SwitchConfig, program: Program) -> None:
-    """The configured pool must fit the program; raises ConfigError."""
+    """The configured pool and this process's values must fit the program; raises ConfigError."""
+    if program.value_bytes() != wire.VALUE_BYTES:
+        raise ConfigError(
+            f"switch {config.name}: its program has values of {program.value_bytes()} bytes and the "
+            f"controller of {wire.VALUE_BYTES}: start it with {VARIABLE}={program.value_bytes()}"
+        )
     for field, value, limit in (
         ("blocks", config.pool.blocks, program.table_size(BLOCKS)),
         ("slots", config.pool.slots, program.register_size(SLOT_CHECK)),

@@ -18,7 +18,7 @@ from experiments.engines.play import Play
 from experiments.engines.report import print_report, shortfalls
 from experiments.engines.requests import NODES, make_asks
 from experiments.engines.result import write_summary
-from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_slots
+from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_size
 from experiments.logs import open_network
 from topologies.engines import make_engine
 from topologies.network import check_root
@@ -46,14 +46,13 @@ def _play(screen: Screen, options: EnginesOptions) -> Play:
     """The summary is written after each mode: an interrupted run leaves what it has."""
     engine = make_engine(options.engine)
     asks = make_asks(options)
-    defines = {"POOL_BLOCKS": options.pool_blocks, "POOL_SLOTS": pool_slots(options)}
     with screen.progress() as progress:
         task = progress.add_task("making the model", total=None)
         folder = make_model()
         about = _about(options)
         with open_network(screen, make_fabric(options), engine, options.results, about) as network:
             progress.update(task, description=f"compiling the P4 program ({engine.name})")
-            artifacts = engine.compile(PROGRAM, defines, network.directory)
+            artifacts = engine.compile(PROGRAM, pool_size(options).defines, network.directory)
             total = len(asks.first) + len(asks.trace)
             progress.update(task, total=total)
 

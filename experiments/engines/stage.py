@@ -181,7 +181,7 @@ class Stage:
         return LineProcess(name, command, directory / f"{name}.log", popen, events)
 
     def _controller_config(self, pool: bool, fragments: int) -> Config:
-        size = PoolSize(self._options.pool_blocks, pool_slots(self._options), fragments)
+        size = pool_size(self._options, fragments)
         return Config(
             switches=switch_configs(self._network, self._artifacts, size),
             policy=self._options.policy,
@@ -263,9 +263,10 @@ def _fragments(mode: str, options: EnginesOptions) -> int:
     return object_fragments(options)
 
 
-def pool_slots(options: EnginesOptions) -> int:
-    """Of the switch."""
-    return options.pool_blocks * object_fragments(options)
+def pool_size(options: EnginesOptions, fragments: int | None = None) -> PoolSize:
+    """Of the switch; `fragments` of the largest object, by default those of one that the connector stores."""
+    each = object_fragments(options)
+    return PoolSize(options.pool_blocks, options.pool_blocks * each, fragments or each)
 
 
 def make_fabric(options: EnginesOptions) -> Fabric:

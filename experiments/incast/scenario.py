@@ -11,6 +11,7 @@ from controller.config import Config, PoolSize, PushOptions, Thresholds
 from emulator.control_plane import switch_configs
 from experiments.incast.options import IncastOptions
 from experiments.incast.patterns import Burst, bursts, distinct_blocks
+from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -61,9 +62,14 @@ class Scenario:
         return self.block_bytes // self.scale.fragment_bytes
 
     @property
+    def pool_size(self) -> PoolSize:
+        """Of the one switch."""
+        return PoolSize(POOL_BLOCKS, POOL_BLOCKS * self.fragments, self.fragments)
+
+    @property
     def defines(self) -> dict[str, int]:
         """Compile-time sizes of the P4 program."""
-        return {"POOL_BLOCKS": POOL_BLOCKS, "POOL_SLOTS": POOL_BLOCKS * self.fragments}
+        return self.pool_size.defines
 
     def cases(self) -> Iterator[Case]:
         """All points, those of a mode together."""
@@ -86,7 +92,7 @@ def participants(nodes: tuple[str, ...], n: int) -> list[str]:
 
 def make_scenario(options: IncastOptions) -> Scenario:
     """Raises TopologyError, CostError or ScaleError."""
-    scale = ScaleModel(options.scale)
+    scale = ScaleModel(options.scale, fragment_bytes=VALUE_BYTES)
     cost = make_cost_model(options.model, DEFAULT_GPU, MOONCAKE.block_tokens)
     asked = {"leaves": options.leaves, "spines": options.spines, "pods": options.pods}
     sizes = {name: size for name, size in asked.items() if size is not None}
@@ -125,7 +131,7 @@ def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
 
 def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, mode: str) -> Config:
     """The controller's configuration in a mode."""
-    size = PoolSize(POOL_BLOCKS, scenario.defines["POOL_SLOTS"], scenario.fragments)
+    size = scenario.pool_size
     return Config(
         switches=switch_configs(network, artifacts, size),
         policy=POLICY,

@@ -4,56 +4,69 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from commands.options import (
-    Option,
-    OptionError,
-    each_of,
-    list_of,
-    number,
-    one_of,
-    parse_into,
-    whole,
-    yes_or_no,
-)
+from annotated_types import Len
+from pydantic.dataclasses import dataclass
+
+from commands.declarations import DECLARED, Each, Existing, OneOf, Variable, Within
+from commands.errors import OptionError
+from commands.options import read
+from commands.trace_options import TraceOptions
 from controller.policies.baseline import MIN_BLOCKS
 from experiments.policies.pools import NAMES
 from experiments.policies.stores import STORES, USUAL_LINKS, Links
-from workload.adversarial import ADVERSARIAL
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
-from workload.services import SERVICES
 from workload.shapes import COMPARED_SHAPES, SHAPES
-from workload.trace import MOONCAKE, Trace, load_trace
+from workload.trace import Trace
 
 DEFAULT_BLOCKS = (300, 1000, 3000, 10000, 30000)
 DEFAULT_REQUESTS = 12_000
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class Options(TraceOptions):
     """One run of replays."""
 
-    trace: Path | None
-    shapes: tuple[str, ...]
-    requests: int
-    tokens: int | None
-    seed: int
-    blocks: tuple[int, ...]
-    policies: tuple[str, ...]
-    ablation: bool
-    cross: bool
-    seeds: int
-    others: bool
-    explain: str
-    events: Path | None
-    home_gbit: tuple[float, ...]
-    model: str
-    gpu: str
-    processes: int
-    results: Path
+    shapes: tuple[Annotated[str, OneOf(COMPARED_SHAPES)], ...] = tuple(SHAPES)
+    """Generated shapes to replay."""
+    requests: Annotated[int, Within(1, 10_000_000)] = DEFAULT_REQUESTS
+    """Requests of each generated trace."""
+    seed: Annotated[int, Within(0, 2**31)] = DEFAULT_SEED
+    """Seed of the generated traces."""
+    blocks: tuple[Annotated[int, Within(MIN_BLOCKS, 10_000_000)], ...] = DEFAULT_BLOCKS
+    """Pool sizes in blocks."""
+    policies: tuple[Annotated[str, OneOf(NAMES)], ...] = NAMES
+    """Policies to replay, by commas."""
+    ablation: bool = True
+    """Whether to switch the parts of the reuse-value policy off in turn."""
+    cross: bool = False
+    """Leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time."""
+    seeds: Annotated[int, Within(1, 1000)] = 5
+    """Traces of each shape that CROSS compares, from SEED on."""
+    others: bool = True
+    """With CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters and
+    mixes of drawn services tell; with OTHERS=no, what these mixes do."""
+    explain: str = ""
+    """A block (id in the trace, or key in an event log): why it is in the pool or not."""
+    events: Annotated[Path | None, Existing()] = None
+    """A live controller's event log to explain from, instead of a trace; it says itself what its pool
+    was."""
+    home_gbit: Annotated[
+        tuple[Annotated[float, Within(0.001, 100_000)], ...], Each(), Len(STORES, STORES)
+    ] = tuple(link_bit_s / 1e9 for link_bit_s in USUAL_LINKS)
+    """Real rate of the link of each storage node."""
+    model: Annotated[str, OneOf(MODELS)] = DEFAULT_MODEL
+    """Model whose KV is stored."""
+    gpu: Annotated[str, OneOf(GPUS)] = DEFAULT_GPU
+    """GPUs of a node."""
+    processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, os.cpu_count() or 1)
+    """Replays at once."""
+    results: Path = Path("results/policies")
+    """Folder for summary.json, ablation.json and plots."""
 
     @property
     def shapes_are_default(self) -> bool:
@@ -67,20 +80,17 @@ class Options:
 
     def load_file(self) -> Trace | None:
         """The trace of a file, if one is given; raises TraceError."""
-        if self.trace is None:
-            return None
-        trace = load_trace(self.trace)
-        return trace if self.tokens is None else trace.cut(self.tokens)
+        return self.read_trace(self.seed)
 
     def draw(self, shape: str, seed: int) -> Trace:
         """A generated trace."""
-        return generate(shape, seed, self.requests, block_tokens=self.block_tokens)
+        return generate(shape, seed, self.requests, block_tokens=self.generated_tokens)
 
     def unusual(self) -> dict[str, object]:
         """Blocks and links that are not as by default, for results to say."""
         about: dict[str, object] = {}
-        if self.tokens is not None:
-            about["tokens of a block"] = self.tokens
+        if self.block_tokens is not None:
+            about["tokens of a block"] = self.block_tokens
         if self.links != USUAL_LINKS:
             about["homes' links, Gbit/s"] = ", ".join(f"{rate:g}" for rate in self.home_gbit)
         return about
@@ -90,87 +100,15 @@ class Options:
         """Of the storage nodes."""
         return tuple(gbit_s * 1e9 for gbit_s in self.home_gbit)
 
-    @property
-    def block_tokens(self) -> int:
-        """Of generated traces."""
-        return self.tokens or MOONCAKE.block_tokens
-
-
-# In the order of Options' fields.
-_OPTIONS = (
-    Option(
-        "TRACE", Path, None, "a JSONL file in Mooncake's or Bailian's schema; without it, generated shapes"
-    ),
-    Option(
-        "SHAPES",
-        list_of(one_of(tuple(COMPARED_SHAPES))),
-        tuple(SHAPES),
-        f"generated shapes to replay, by commas; also {', '.join((SERVICES.name, *ADVERSARIAL))}",
-    ),
-    Option("REQUESTS", whole(1, 10_000_000), DEFAULT_REQUESTS, "requests of each generated trace"),
-    Option(
-        "TOKENS",
-        whole(1, 2**20),
-        None,
-        "tokens of a block, such as vLLM's 16 or LMCache's 256: generated prompts are cut so (512 without "
-        "it), and the blocks of TRACE are cut further",
-    ),
-    Option("SEED", whole(0, 2**31), DEFAULT_SEED, "seed of the generated traces"),
-    Option("BLOCKS", list_of(whole(MIN_BLOCKS, 10_000_000)), DEFAULT_BLOCKS, "pool sizes in blocks"),
-    Option(
-        "POLICIES",
-        list_of(one_of(NAMES)),
-        NAMES,
-        "policies to replay, by commas",
-    ),
-    Option("ABLATION", yes_or_no, True, "whether to switch the parts of the reuse-value policy off in turn"),
-    Option(
-        "CROSS",
-        yes_or_no,
-        False,
-        "leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time",
-    ),
-    Option("SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS compares, from SEED on"),
-    Option(
-        "OTHERS",
-        yes_or_no,
-        True,
-        "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters and "
-        "mixes of drawn services tell; with OTHERS=no, what these mixes do",
-    ),
-    Option(
-        "EXPLAIN",
-        str,
-        "",
-        "a block (id in the trace, or key in an event log): why it is in the pool or not",
-    ),
-    Option(
-        "EVENTS",
-        Path,
-        None,
-        "a live controller's event log to explain from, instead of a trace; it says itself what its pool was",
-    ),
-    Option(
-        "HOME_GBIT",
-        each_of(number(0.001, 100_000), STORES),
-        tuple(link_bit_s / 1e9 for link_bit_s in USUAL_LINKS),
-        f"real rate of the link of each of the {STORES} storage nodes, Gbit/s, by commas",
-    ),
-    Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
-    Option("GPU", one_of(tuple(GPUS)), DEFAULT_GPU, "GPUs of a node"),
-    Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "replays at once"),
-    Option("RESULTS", Path, Path("results/policies"), "folder for summary.json, ablation.json and plots"),
-)
-
 
 def parse_options(arguments: Sequence[str]) -> Options:
     """Options from the command line and the environment; raises OptionError."""
     description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
-    options = parse_into(Options, _OPTIONS, arguments, "python -m experiments.policies", description)
+    options = read(Options, arguments, "python -m experiments.policies", description)
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     if options.events is not None and options.links != USUAL_LINKS:
         raise OptionError("HOME_GBIT: an event log (EVENTS) has links of its own")
-    if options.events is not None and options.tokens is not None:
-        raise OptionError("TOKENS: an event log (EVENTS) has blocks of its own")
+    if options.events is not None and options.block_tokens is not None:
+        raise OptionError("BLOCK_TOKENS: an event log (EVENTS) has blocks of its own")
     return replace(options, blocks=tuple(sorted(options.blocks)))

@@ -25,7 +25,9 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     shapes = tuple(COMPARED_SHAPES) if options.shapes_are_default else options.shapes
     seeds, trace = range(options.seed, options.seed + options.seeds), options.load_file()
     drawn = [
-        generated(shape, seed, options.requests, options.block_tokens) for shape in shapes for seed in seeds
+        generated(shape, seed, options.requests, options.generated_tokens)
+        for shape in shapes
+        for seed in seeds
     ]
     members = [*drawn, *quarters_of(trace, others=options.others)]
     done = progress(len(members))

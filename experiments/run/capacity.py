@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import psutil
 
 from commands.errors import ExperimentError
-from hostlib.protocol.wire import VALUE_FRAME_BYTES
+from hostlib.protocol.wire import VALUE_BYTES, VALUE_FRAME_BYTES
 from workload.scale import ScaleModel
 from workload.trace import Request
 
@@ -118,8 +118,8 @@ def choose_sigma(
 ) -> float:
     """The smallest of `least`, twice that, ... that the machine can carry; a block keeps one fragment."""
     sigma = least
-    while real_block_bytes / sigma > 2 * ScaleModel().fragment_bytes:
-        mean, busiest = demand.fragments_per_s(ScaleModel(sigma, speed), real_block_bytes)
+    while real_block_bytes / sigma > 2 * VALUE_BYTES:
+        mean, busiest = demand.fragments_per_s(ScaleModel(sigma, speed, VALUE_BYTES), real_block_bytes)
         mean += BLOCK_FRAGMENTS * demand.mean_blocks_s
         busiest += BLOCK_FRAGMENTS * demand.busiest_blocks_s
         most = capacity.fragments_per_s

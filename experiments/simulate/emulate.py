@@ -98,6 +98,11 @@ def _options(scenario: Scenario, sigma: float, speed: float | None) -> RunOption
     values = {
         "topo": network.topology,
         "trace": workload.trace or None,
+        "sessions-per-hour": workload.sessions_per_hour,
+        "hours": workload.hours,
+        "shared-prefix": "yes" if workload.shared_prefix else "no",
+        "loop": workload.loop,
+        "block-tokens": scenario.model.block_tokens if workload.trace else None,
         "shape": workload.shape,
         "requests": workload.requests,
         "start": workload.start_s,

@@ -121,7 +121,7 @@ class World:
         plane, control = self.switch.plane, self.controllers.last
         if plane is None or control is None:
             return
-        name = self.random.choice((SLOT_CHECK, "ingress.pool.slot_first", "ingress.pool.slot_tag"))
+        name = self.random.choice((SLOT_CHECK, "ingress.pool.slot_cell_0", "ingress.pool.slot_tag"))
         base = self.random.choice([one.base_slot for one in control.resident.values()] or [0])
         bit = 1 << self.random.randrange(48 if name == SLOT_CHECK else 128)
         plane.set_register(name, base, plane.register(name, base) ^ bit)

@@ -57,7 +57,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
     space = options.points if SPACE in options.sweeps else 0
     planned = [
         point
-        for point in points(centre, options.trace, options.quick, space)
+        for point in points(centre, options.traced(centre), options.quick, space)
         if point.sweep in options.sweeps
     ]
     for point in planned:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from experiments.study.designs import (
@@ -133,7 +132,7 @@ CONTROL: dict[str, Parts] = {
 }
 
 
-def points(centre: Setting, trace: Path | None, quick: bool, space: int = 0) -> Iterator[Point]:
+def points(centre: Setting, traced: Setting | None, quick: bool, space: int = 0) -> Iterator[Point]:
     """All simulations whose place is known beforehand; `space`: those of the sweep over the whole space."""
     yield from space_points(centre, space)
     yield from _rivals(centre, quick)
@@ -146,7 +145,7 @@ def points(centre: Setting, trace: Path | None, quick: bool, space: int = 0) -> 
     yield from joining_points(centre, quick)
     yield from tornado_points(centre, quick)
     yield from hour_points(centre, quick)
-    yield from _shapes(centre, trace, quick)
+    yield from _shapes(centre, traced, quick)
     for axis in AXES:
         for value in axis.quick if quick else axis.values:
             setting = replace(centre, **{axis.field: value})
@@ -187,11 +186,11 @@ def _rivals(centre: Setting, quick: bool) -> Iterator[Point]:
                 yield Point("rivals", nodes, name, split, system(name, split))
 
 
-def _shapes(centre: Setting, trace: Path | None, quick: bool) -> Iterator[Point]:
+def _shapes(centre: Setting, traced: Setting | None, quick: bool) -> Iterator[Point]:
     """Every system on every kind of traffic, and on the trace, if one is given."""
     settings = {shape: replace(centre, shape=shape) for shape in (QUICK_SHAPES if quick else SHAPES)}
-    if trace is not None:
-        settings["trace"] = replace(centre, trace=str(trace.resolve()))
+    if traced is not None:
+        settings["trace"] = traced
     for label, setting in settings.items():
         for name in POOLED:
             yield Point("shape", label, name, setting, system(name, setting))

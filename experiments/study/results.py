@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from functools import cache
-from hashlib import blake2b
+from functools import cache, lru_cache
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
 from simulator.scenario import Scenario
+from workload.trace_files import session_files
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("simulator", "controller", "workload", "hostlib", "topologies", "v1model/binding")
@@ -39,9 +40,26 @@ def point_name(scenario: Scenario) -> str:
     del parts["name"], parts["source"]
     trace = scenario.workload.trace
     if trace:
-        parts["workload"]["trace"] = blake2b(Path(trace).read_bytes(), digest_size=8).hexdigest()
+        parts["workload"]["trace"] = _content(Path(trace))
     text = json.dumps([parts, code_hash()], sort_keys=True)
     return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _content(trace: Path) -> str:
+    """A digest of a trace file, or of all files of a folder of sessions."""
+    files = session_files(trace) if trace.is_dir() else [trace]
+    stats = [path.stat() for path in files]
+    return _digest(tuple(files), tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in stats))
+
+
+@lru_cache(maxsize=8)
+def _digest(files: tuple[Path, ...], _stamps: tuple[tuple[int, ...], ...]) -> str:
+    """Of what is in the files; `_stamps` change when that does."""
+    digest = blake2b(digest_size=8)
+    for path in files:
+        with path.open("rb") as file:
+            digest.update(file_digest(file, "blake2b").digest())
+    return digest.hexdigest()
 
 
 class ResultStore:

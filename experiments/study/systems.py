@@ -118,6 +118,8 @@ class Setting:
 
     shape: str = "agents"
     trace: str = ""
+    trace_fields: tuple[tuple[str, Any], ...] = ()
+    """Of a trace, fields of the workload that name it and say how its sessions are served."""
     requests: int = 600
     seed: int = 1
     nodes: int = 16
@@ -149,7 +151,7 @@ class Setting:
         return Scenario().changed(
             workload={
                 "shape": self.shape,
-                "trace": self.trace,
+                **dict(self.trace_fields),
                 "requests": self.requests,
                 "load": self.load * self.nodes / 16,
                 "reuse": self.reuse,

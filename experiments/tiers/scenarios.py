@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from experiments.tiers.options import PREFETCHES, TiersOptions
@@ -55,13 +54,12 @@ def make_scenario(trace: Trace, options: TiersOptions, tiers: str, gate: str, pr
         return (blocks + 0.5) * block_bytes / GB if blocks else 0.0
 
     chosen = PREFETCHES[prefetch]
-    traffic: dict[str, Any] = {"trace": str(Path(options.trace).absolute())} if options.trace else {}
     pool: dict[str, Any] = {"memory": "none"}
     if options.pool_blocks:
         pool = {"memory": "sram", "size_gb": gigabytes(options.pool_blocks), "policy": options.policy}
     return Scenario(name=f"{tiers}, {gate}, {prefetch}").changed(
         workload={
-            **(traffic or {"shape": _shape(trace)}),
+            **(options.scenario_fields() or {"shape": _shape(trace)}),
             "requests": len(trace.requests),
             "start_s": 0.0,
             "load": options.load,

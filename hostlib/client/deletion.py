@@ -259,7 +259,7 @@ class Deletions:
         patience_s: float = PATIENCE_S,
     ) -> wire.Message | None:
         """The answer of a storage node or the controller; None if the list says by now that it is down."""
-        question = _Question(self._exchange.new_future(), takes)
+        question = _Question(self._exchange.new_future(key), takes)
         place = (node, key)
         self._questions.setdefault(place, []).append(question)
         until_s, wait_s, tries = self._exchange.loop.time() + patience_s, AGAIN_S, 0

@@ -10,6 +10,7 @@ is told so (`hostlib.client.health`).
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, islice
@@ -25,9 +26,11 @@ from hostlib.client.lane import Lane, LaneOptions, Request, RoundTrips
 from hostlib.client.node_window import NodeWindow
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError, TransferError
-from hostlib.protocol.members import Members, Refused, State, hello
+from hostlib.protocol.members import Members, Refused, State, hello, other_size
 from hostlib.transport.timer import Timer
 from hostlib.transport.transport import Transport
+
+log = logging.getLogger(__name__)
 
 POOL = "pool"
 """In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
@@ -80,6 +83,8 @@ class Exchange:
         self._signs = Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
         self._refused = Refused()
+        self._other_size = ""
+        """Why nothing can be transferred, if the controller says that values have another size."""
         self._overdue_look_s = 0.0
         transport.set_receiver(self._on_datagrams)
         self.say_hello()
@@ -136,8 +141,11 @@ class Exchange:
                 request.lane.drop(request)
             request.done = True
 
-    def new_future(self) -> asyncio.Future[Any]:
-        """Of a transfer; see `fail`."""
+    def new_future(self, key: bytes) -> asyncio.Future[Any]:
+        """Return the future of a block's transfer, see `fail`; TransferError if the network's values have
+        another size."""
+        if self._other_size:
+            raise TransferError(key, self._other_size)
         return self.loop.create_future()
 
     def close(self) -> None:
@@ -325,6 +333,13 @@ class Exchange:
         self.pump_soon()
 
     def _on_members(self, message: wire.Message, address: str, now_s: float) -> None:
+        if why := other_size(message):
+            if not self._other_size:
+                log.error("the pool is not used: %s", why)
+            self._other_size = why
+            self._count_malformed("size")
+            return
+        self._other_size = ""
         try:
             members = Members.decode(message.value)
         except MalformedError as error:

@@ -79,7 +79,7 @@ class Fetches:
             raise OverloadedError(block.key, f"{len(self.active)} blocks are being fetched already")
         now_s = self._exchange.loop.time()
         homes, silent = self._exchange.health.homes_of(block)
-        fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future())
+        fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future(block.key))
         self.active[block.key] = fetch
         if homes:
             self._start(fetch)

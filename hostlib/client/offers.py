@@ -73,7 +73,7 @@ class Offers:
             durable,
             replicas,
             least,
-            self._exchange.new_future(),
+            self._exchange.new_future(block.key),
             self._exchange.loop.time() + self._exchange.options.longest_s(len(tags)),
             tags=tags,
         )

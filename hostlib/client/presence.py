@@ -127,7 +127,7 @@ class Presence:
     def _open(self, block: BlockRef) -> Question:
         homes, silent = self._exchange.health.homes_of(block)
         until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
-        question = Question(self, block, homes, silent, self._exchange.new_future(), until_s)
+        question = Question(self, block, homes, silent, self._exchange.new_future(block.key), until_s)
         self.active[block.key] = question
         self._exchange.askers[question] = None
         if homes:

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from hostlib.protocol.errors import HostlibError
+from hostlib.protocol.value_size import VALUE_BYTES
 
 MODULE = "weir_native"
 UNUSED_DAYS = 30
@@ -24,6 +25,8 @@ FLAGS = (
     *("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra"),
     "-ffp-contract=off",  # windows and timeouts are to be those that Python computes, to the last bit
 )
+SIZED_FLAGS = (f"-DWEIR_VALUE_BYTES={VALUE_BYTES}",)
+"""Of the hosts' core: there is one for each size of values."""
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=undefined",
@@ -37,7 +40,7 @@ class BuildError(HostlibError):
 
 def library(extra_flags: tuple[str, ...] = (), folder: Path = FOLDER, module: str = MODULE) -> Path:
     """Where the shared object of these sources is, or would be."""
-    digest = hashlib.sha256(" ".join((sys.version, *FLAGS, *extra_flags)).encode())
+    digest = hashlib.sha256(" ".join((sys.version, *_flags_of(folder), *extra_flags)).encode())
     for path in _sources(folder):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return Path(sys.prefix) / "lib" / "weir" / f"{module}-{digest.hexdigest()[:20]}.so"
@@ -59,7 +62,7 @@ def build(extra_flags: tuple[str, ...] = (), folder: Path = FOLDER, module: str 
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent) as scratch:
             made = Path(scratch) / path.name
-            command = [compiler, *FLAGS, *extra_flags, f"-I{headers}", *sources, "-o", str(made)]
+            command = [compiler, *_flags_of(folder), *extra_flags, f"-I{headers}", *sources, "-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise BuildError(f"the C compiler failed:\n{done.stderr.strip()[:4000]}")
@@ -75,6 +78,10 @@ def _forget_unused(newest: Path, module: str) -> None:
     for other in newest.parent.glob(f"{module}-*.so"):
         if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
             other.unlink(missing_ok=True)
+
+
+def _flags_of(folder: Path) -> tuple[str, ...]:
+    return (*FLAGS, *SIZED_FLAGS) if folder == FOLDER else FLAGS
 
 
 def _sources(folder: Path) -> list[Path]:

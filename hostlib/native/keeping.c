@@ -2,7 +2,7 @@
    many of one write. */
 #include "layout.h"
 
-/* Whether the 592 bytes are a PUT by the rules of wire.decode, and a whole fragment of a write. */
+/* Whether the bytes of a message are a PUT by the rules of wire.decode, and a whole fragment of a write. */
 static int is_put(const uint8_t *message) {
     unsigned fragment = load16(message + AT_FRAGMENT), fragments = load16(message + AT_FRAGMENTS);
     unsigned value_bytes = load16(message + AT_VALUE_BYTES);

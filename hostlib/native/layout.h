@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef WEIR_VALUE_BYTES /* hostlib/protocol/value_size.py: there is a shared object for each size */
+#define WEIR_VALUE_BYTES 512
+#endif
+
 enum {
     AT_VERSION = 0,
     AT_OP = 1,
@@ -30,12 +34,13 @@ enum {
     AT_TAG = 64,
     FRAME_HEADER_BYTES = 42,
     HEADER_BYTES = 80,
-    VALUE_BYTES = 512,
+    LIST_BYTES = 512,
+    VALUE_BYTES = WEIR_VALUE_BYTES,
     MESSAGE_BYTES = HEADER_BYTES + VALUE_BYTES,
     TAG_BYTES = 16,
     MOST_FRAGMENTS = 0xFFFF,
     KEY_BYTES = 16,
-    TAG_STATE_BYTES = 64,
+    TAG_STATE_BYTES = 128, /* of a hash that has read the key, and of one of leaves */
     VERSION = 2,
     COMPLETE = -1, /* in place of where the probe of a fetch is */
     LEARNED = -2,

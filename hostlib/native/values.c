@@ -34,7 +34,7 @@ typedef struct {
     int epoch, backlog_ms; /* of the homes that answered; -1: none did */
 } Run;
 
-/* Whether the 592 bytes are a VALUE by the rules of wire.decode, whole, of this tenant. */
+/* Whether the bytes of a message are a VALUE by the rules of wire.decode, whole, of this tenant. */
 static int is_value(const uint8_t *message, unsigned tenant) {
     unsigned fragment = load16(message + AT_FRAGMENT), fragments = load16(message + AT_FRAGMENTS);
     unsigned value_bytes = load16(message + AT_VALUE_BYTES);

@@ -168,6 +168,7 @@ class InferenceNode:
             self.stats.failed += 1
             record.failure = "rejected: the node is full"
             arrival.prefilled()
+            arrival.answered()
             return
         self._in_node += 1
         try:
@@ -175,6 +176,7 @@ class InferenceNode:
             self.stats.completed += 1
         finally:
             self._in_node -= 1
+            arrival.answered()
 
     async def _serve(self, arrival: Arrival, record: RequestRecord, start_s: float) -> None:
         loop, request = asyncio.get_running_loop(), arrival.request

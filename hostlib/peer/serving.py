@@ -9,12 +9,13 @@ from hostlib.model.streamer import Rung
 from hostlib.process.config import ProcessConfig, check_address, check_positive
 from hostlib.protocol.errors import ConfigError
 from hostlib.protocol.members import Members
-from hostlib.protocol.wire import VALUE_FRAME_BYTES, fragment_count
+from hostlib.protocol.wire import VALUE_BYTES, VALUE_FRAME_BYTES, fragment_count
 from workload.compression import CPU, NONE, BlockSizes, CompressionError, coding_s
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, CostError, CostModel, make_cost_model
 from workload.levels import Ladder, make_sizes
 from workload.scale import DEFAULT_SIGMA, ScaleError, ScaleModel
-from workload.trace import MOONCAKE, Trace, TraceError, load_trace
+from workload.trace import MOONCAKE, Trace, TraceError
+from workload.trace_files import load_trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ class ServingConfig(ProcessConfig):
     def scale(self) -> ScaleModel:
         """How real bytes and times become those of the run."""
         try:
-            return ScaleModel(self.sigma, self.speed)
+            return ScaleModel(self.sigma, self.speed, VALUE_BYTES)
         except ScaleError as error:
             raise ConfigError(str(error)) from None
 
@@ -128,7 +129,7 @@ class ServingConfig(ProcessConfig):
         try:
             if path.is_file() and not path.stat().st_size:
                 return Trace(str(path), MOONCAKE, ())
-            trace = load_trace(path)
+            trace = load_trace(path, keeps_times=True)
         except TraceError as error:
             raise ConfigError(str(error)) from None
         if trace.block_tokens != self.block_tokens:

@@ -24,7 +24,7 @@ from hostlib.protocol.errors import MalformedError
 
 _PLACE = struct.Struct(">H16s")
 _ENTRY = struct.Struct(">H16sQH")
-PAGE_ENTRIES: Final = (wire.VALUE_BYTES - _PLACE.size) // _ENTRY.size
+PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
 EXAMINED_A_PAGE: Final = 256
 """Blocks looked at for one page: what a LIST costs is bounded."""
 FIRST: Final = Place(0, bytes(wire.KEY_BYTES))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ENTRY: Final = struct.Struct(">HHHHI16s")
 _MOST: Final = 0xFFFF
 """That a field of an entry holds."""
-ENTRIES: Final = wire.VALUE_BYTES // _ENTRY.size
+ENTRIES: Final = wire.LIST_BYTES // _ENTRY.size
 """In one message."""
 MAX_TOLD: Final = 512
 """Blocks of one request; what is behind them in its chain is not told."""

@@ -6,7 +6,8 @@ The value of a MEMBERS message, integers big-endian:
     epoch u32, replicas u8, count u8, then for each node: number u8, state u8, IPv4 address u32
 
 That of a node's HELLO is empty, or has 32 bytes, in which bit n (from the last one on) stands for the storage
-node with number n, which it suspects.
+node with number n, which it suspects. Both say in `chain_blocks` how long the sender's values are
+(`hostlib.protocol.value_size`).
 
 A node in the list keeps its place in the order of each key's homes whatever its state, so one that dies or
 returns moves only its own share. Hosts without a controller make a list of their own (`Members.of`), which
@@ -25,10 +26,11 @@ from typing import Final
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError
 from hostlib.protocol.homes import home_order
+from hostlib.protocol.value_size import VALUE_BYTES, decoded, encoded
 
 _HEAD = struct.Struct(">IBB")
 _NODE = struct.Struct(">BBI")
-MAX_NODES: Final = (wire.VALUE_BYTES - _HEAD.size) // _NODE.size
+MAX_NODES: Final = (wire.LIST_BYTES - _HEAD.size) // _NODE.size
 HEARTBEAT_S: Final = 0.1
 """How often a storage node says HELLO; three missing ones make it count as down."""
 REFUSED_S: Final = 5.0
@@ -212,8 +214,20 @@ def hello(
     flags = wire.FLAG_HELD if caught_up else 0
     return wire.Message(
         wire.OP_HELLO, _NO_KEY, 0, 0, flags, members.epoch, probe, tenant=tenant,
-        epoch=members.epoch & 0xFF, value=_suspected(members, suspects),
+        chain_blocks=encoded(VALUE_BYTES), epoch=members.epoch & 0xFF, value=_suspected(members, suspects),
     )  # fmt: skip
+
+
+def other_size(message: wire.Message) -> str:
+    """Return what is wrong with the size of values that the sender of a HELLO or MEMBERS has, in a sentence;
+    nothing if it is this process's own."""
+    said = decoded(message.chain_blocks)
+    if said == VALUE_BYTES:
+        return ""
+    return (
+        f"values have {said} bytes there and {VALUE_BYTES} here: one network has one size "
+        "(VALUE_BYTES of the run, or WEIR_VALUE_BYTES where the process starts)"
+    )
 
 
 def _suspected(members: Members, addresses: Iterable[str]) -> bytes:

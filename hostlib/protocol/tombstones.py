@@ -50,7 +50,7 @@ STONE_NAME_BYTES: Final = _NAME.size
 _RECORD: Final = struct.Struct(">dI")
 _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI")
-PAGE_ENTRIES: Final = (wire.VALUE_BYTES - _PLACE.size) // _ENTRY.size
+PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
 _NO_KEY: Final = bytes(wire.KEY_BYTES)
 _NO_PROOF: Final = bytes(wire.TAG_BYTES)
 
@@ -114,6 +114,15 @@ class Tombstones:
     def incomplete(self, tenant: int, since_s: float) -> None:
         """Some of a tenant's from before this time are not here."""
         self._complete_since_s[tenant] = max(since_s, self._complete_since_s.get(tenant, 0.0))
+
+    def assume_bounded(self) -> None:
+        """Say of tenants that have as many as they may that older ones may have been forgotten.
+
+        A disk does not tell since when its tombstones are complete."""
+        for tenant, stones in self._of_tenant.items():
+            if len(stones) >= MAX_OF_TENANT:
+                oldest = next(iter(stones))
+                self.incomplete(tenant, self._deleted_s[oldest.place][oldest])
 
     def expire(self) -> None:
         """Forget what is too old."""

@@ -25,8 +25,10 @@ p4/include/protocol.p4 and p4/include/headers.p4 (a test compares them name by n
     +                        tag (16 bytes)                         +
  72 |                                                               |
     +-------+-------+-------+-------+-------+-------+-------+-------+
- 80 | VALUE, PUT, HELLO, KEYS, EXPECT, MEMBERS: 512 bytes, with zeros|
+ 80 | VALUE, PUT: a value; HELLO, KEYS, EXPECT, MEMBERS: a list      |
     +---------------------------------------------------------------+
+
+A value has VALUE_BYTES (`hostlib.protocol.value_size`), a list LIST_BYTES, both with zeros at the end.
 
 The checksum, a CRC-32 that needs no secret, covers bytes 32 to the end: where the value belongs, its tag and
 the value. The tag, made with the tenant's secret, covers bytes 32 to 63 and the value. Both are 0 without a
@@ -39,6 +41,7 @@ import struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from hostlib.protocol import value_size
 from hostlib.protocol.errors import ChecksumError, MalformedError
 
 Buffer = bytes | bytearray | memoryview
@@ -46,7 +49,8 @@ Buffer = bytes | bytearray | memoryview
 KV_PORT: Final = 22341
 KV_VERSION: Final = 2
 KV_HEADER_BYTES: Final = 80
-VALUE_BYTES: Final = 512
+VALUE_BYTES: Final = value_size.VALUE_BYTES
+LIST_BYTES: Final = 512
 KEY_BYTES: Final = 16
 TAG_BYTES: Final = 16
 MAX_FRAGMENTS: Final = 0xFFFF
@@ -56,6 +60,10 @@ TENANT_PUBLIC: Final = 0
 FRAME_HEADER_BYTES: Final = 14 + 20 + 8  # Ethernet, IPv4, UDP
 HEADER_FRAME_BYTES: Final = FRAME_HEADER_BYTES + KV_HEADER_BYTES
 VALUE_FRAME_BYTES: Final = HEADER_FRAME_BYTES + VALUE_BYTES
+VALUE_PACKET_BYTES: Final = VALUE_FRAME_BYTES - 14
+"""The least MTU of a link that carries values."""
+MTU_BYTES: Final = max(1500, VALUE_PACKET_BYTES)
+"""Of the links that an emulation makes."""
 
 OP_GET: Final = 1
 OP_VALUE: Final = 2
@@ -139,11 +147,13 @@ _WRITE = struct.Struct(">HHQ")
 """Of a header: fragments, value_bytes and content."""
 _WRITTEN = struct.Struct(">2x H 32x HHQ")
 """Of a message: flags, and the same."""
-_VALUE_OPS = frozenset((OP_VALUE, OP_PUT, OP_HELLO, OP_KEYS, OP_EXPECT, OP_MEMBERS))
+_CARRIED_BYTES: Final = dict.fromkeys((OP_VALUE, OP_PUT), VALUE_BYTES) | dict.fromkeys(
+    (OP_HELLO, OP_KEYS, OP_EXPECT, OP_MEMBERS), LIST_BYTES
+)
+"""Of each operation that carries a value or a list."""
 _OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
-_MESSAGE_BYTES: Final = KV_HEADER_BYTES + VALUE_BYTES
 _NO_TAG: Final = bytes(TAG_BYTES)
-_PADDING: Final = bytes(VALUE_BYTES)
+_PADDING: Final = bytes(max(VALUE_BYTES, LIST_BYTES))
 # Who asks without knowing how long the block is sends fragments 0; so does who answers that nothing is there.
 _UNKNOWN_LENGTH_OPS = frozenset(
     (OP_GET, OP_NOT_FOUND, OP_REFUSED, OP_STAT, OP_HELLO, OP_LIST, OP_KEYS, OP_EXPECT, OP_MEMBERS)
@@ -185,17 +195,17 @@ def encode(message: Message) -> bytes:
     (op, key, fragment, fragments, flags, generation, sequence, depth, chain, parent,
      backlog_ms, recompute_ms, tenant, content, homes, epoch, tag, value) = message  # fmt: skip
     value_bytes = len(value)
-    carries = op in _VALUE_OPS
-    if len(key) != KEY_BYTES or len(tag) != TAG_BYTES or value_bytes > (VALUE_BYTES if carries else 0):
+    carried_bytes = _CARRIED_BYTES.get(op, 0)
+    if len(key) != KEY_BYTES or len(tag) != TAG_BYTES or value_bytes > carried_bytes:
         raise ValueError(
             f"key of {len(key)} bytes, tag of {len(tag)}, value of {value_bytes} bytes in op {op}"
         )
     try:
         tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
         crc = 0
-        if carries:
-            if value_bytes < VALUE_BYTES:
-                value = bytes(value) + _PADDING[value_bytes:]
+        if carried_bytes:
+            if value_bytes < carried_bytes:
+                value = bytes(value) + _PADDING[value_bytes:carried_bytes]
             crc = crc32(value, crc32(tail))
         head = _HEAD.pack(
             KV_VERSION, op, flags, backlog_ms, recompute_ms, sequence, generation, depth, chain, parent,
@@ -203,7 +213,7 @@ def encode(message: Message) -> bytes:
         )  # fmt: skip
     except struct.error as error:
         raise ValueError(f"{message._replace(value=b'')}: {error}") from None
-    return b"".join((head, tail, value)) if carries else head + tail
+    return b"".join((head, tail, value)) if carried_bytes else head + tail
 
 
 def encode_value(
@@ -219,7 +229,7 @@ def encode_value(
     value_bytes = len(value)
     tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
     if value_bytes < VALUE_BYTES:
-        value = bytes(value) + _PADDING[value_bytes:]
+        value = bytes(value) + _PADDING[value_bytes:VALUE_BYTES]
     head = _HEAD.pack(
         KV_VERSION, OP_VALUE, flags, backlog_ms, recompute_ms, sequence, 0, depth, chain, parent,
         0, 0, 0, epoch, crc32(value, crc32(tail)),
@@ -262,20 +272,20 @@ def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
      tenant, fragment, fragments, value_bytes, content, key, tag) = _HEADER.unpack_from(datagram)  # fmt: skip
     if op not in _OPS:
         raise MalformedError("op")
-    carries = op in _VALUE_OPS
-    if length != (_MESSAGE_BYTES if carries else KV_HEADER_BYTES):
+    carried_bytes = _CARRIED_BYTES.get(op, 0)
+    if length != KV_HEADER_BYTES + carried_bytes:
         raise MalformedError("length")
     if fragment >= fragments and (fragment or fragments or op not in _UNKNOWN_LENGTH_OPS):
         raise MalformedError("fragment")
-    if value_bytes > (VALUE_BYTES if carries else 0):
+    if value_bytes > carried_bytes:
         raise MalformedError("value_bytes")
-    value: Buffer = datagram[KV_HEADER_BYTES : KV_HEADER_BYTES + value_bytes] if carries else b""
+    value: Buffer = datagram[KV_HEADER_BYTES : KV_HEADER_BYTES + value_bytes] if carried_bytes else b""
     message = Message._make((
         op, key, fragment, fragments, flags, generation, sequence, depth, chain_blocks, parent,
         backlog_ms, recompute_ms, tenant, content, (home_1, home_2, home_3), epoch, tag, value,
     ))  # fmt: skip
     if (
-        carries
+        carried_bytes
         and not (trusting_values and op == OP_VALUE)
         and crc != crc32(memoryview(datagram)[_CHECKED_FROM:])
     ):

@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from hostlib import native
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError, MalformedError, UnreadableError
-from hostlib.protocol.members import Members, is_later
+from hostlib.protocol.members import Members, is_later, other_size
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.joining import Joining
 from hostlib.storage.listing import Listing
@@ -26,6 +27,8 @@ from hostlib.storage.successors import Successors
 if TYPE_CHECKING:
     from hostlib.native import Core
     from hostlib.transport.transport import Transport
+
+log = logging.getLogger(__name__)
 
 MAX_WAITING_BLOCKS = 4096
 """For the disk; a GET of one more is refused."""
@@ -407,6 +410,11 @@ class StorageNode:
         self._transport.send(address, [wire.encode(reply._replace(value=page))])
 
     def _on_members(self, message: wire.Message) -> None:
+        if why := other_size(message):
+            if "size" not in self.stats.malformed:
+                log.error("the controller's list is not followed: %s", why)
+            self.stats.malformed["size"] = self.stats.malformed.get("size", 0) + 1
+            return
         try:
             members = Members.decode(message.value)
         except MalformedError as error:

@@ -237,6 +237,7 @@ class BlockStore:
             return 0, 0, RECEIVED
         write = (message.tenant, message.key, message.content, address)
         taken, block = self._assembly.add_run(core, write, message.fragments, puts, at, count)
+        self.stats.partial_dropped = self._assembly.given_up
         if block is None:
             return taken, 0, RECEIVED
         return taken - 1, 1, self.put(place, block, durable)
@@ -272,10 +273,12 @@ class BlockStore:
         """Whose blocks are here."""
         return {place.tenant for place in self.places()}
 
-    def forget_tenant(self, tenant: int) -> None:
-        """Hold none of a tenant's blocks."""
-        for place in [place for place in self.places() if place.tenant == tenant]:
+    def forget_tenant(self, tenant: int, which: Callable[[Place], bool]) -> int:
+        """Hold those of a tenant's blocks no longer of which `which` is true; return their number."""
+        gone = [place for place in self.places() if place.tenant == tenant and which(place)]
+        for place in gone:
             self.drop(place)
+        return len(gone)
 
     def _first_tag(self, place: Place) -> bytes | None:
         """Of a block that is here; None if its disk can't give it back, and so it is gone."""

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from hostlib import native
 from hostlib.protocol.errors import ConfigError
 from hostlib.protocol.wire import FRAME_HEADER_BYTES, KV_PORT, VALUE_FRAME_BYTES, Buffer
+from hostlib.transport.mtu import check_mtu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -200,6 +201,7 @@ class UdpEndpoint:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
             sock.bind((address, KV_PORT))
+            check_mtu(sock, address)
             for option, forced, value in (
                 (socket.SO_RCVBUF, SO_RCVBUFFORCE, self._options.receive_buffer_bytes),
                 (socket.SO_SNDBUF, SO_SNDBUFFORCE, self._options.send_buffer_bytes),
@@ -211,6 +213,9 @@ class UdpEndpoint:
             sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE)
             sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
             sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, int(self._options.receives_together))
+        except ConfigError:
+            sock.close()
+            raise
         except OSError as error:
             sock.close()
             raise ConfigError(f"UDP {address}:{KV_PORT}: {error.strerror}") from None

@@ -9,7 +9,6 @@ typedef bit<9>    port_id_t;
 typedef bit<128>  block_key_t;
 typedef bit<16>   tenant_t;
 typedef bit<64>   content_t;
-typedef bit<2048> value_cell_t;     // p4c's widest type: a value is two of them
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8>  IP_PROTOCOL_UDP = 17;
@@ -60,23 +59,28 @@ header kv_t {
     bit<32>     sequence;           // chosen by who asks, echoed by who answers
     bit<32>     generation;         // of the slot that served it; 0 from a storage node; REFUSED: the reason
     bit<16>     depth;              // the block's place in its chain, 0 first
-    bit<16>     chain_blocks;       // the chain's length
+    bit<16>     chain_blocks;       // the chain's length; HELLO, MEMBERS: the size of values, 0 for 512
     bit<32>     parent;             // first 32 bits of the parent's key, 0 for none
     bit<8>      home_1;             // storage nodes by number, 0 for none. PUT: who shall keep it;
     bit<8>      home_2;             // replies: who keeps it
     bit<8>      home_3;
     bit<8>      epoch;              // of the sender's list of members, modulo 256
-    bit<32>     checksum;           // CRC-32 of what follows, 512 bytes of value included; 0 without a value
+    bit<32>     checksum;           // CRC-32 of what follows, the whole value or list included; 0 without one
     tenant_t    tenant;
     bit<16>     fragment;           // 0 .. fragments-1
     bit<16>     fragments;          // the block's length in fragments; GET of fragment 0: 0 for unknown
-    bit<16>     value_bytes;        // meaningful bytes of the value, 0 .. 512
+    bit<16>     value_bytes;        // meaningful bytes of the value or list
     content_t   content;            // of the write that the value belongs to; GET: 0 for any
     block_key_t key;                // keyed BLAKE2b-128 over the chain: an address, not a content hash
     bit<128>    tag;                // keyed BLAKE2b-128 of tenant to key and the value; 0 without a value
 }
 
+#define CELL_FIELD(n, type) type cell_##n;
 header value_t {
+    EACH_CELL(CELL_FIELD)
+}
+
+header list_t {
     value_cell_t first;
     value_cell_t second;
 }
@@ -88,6 +92,7 @@ struct headers_t {
     udp_t       udp;
     kv_t        kv;
     value_t     value;
+    list_t      list;
 }
 
 #endif

@@ -10,7 +10,7 @@ error {
     BadKvVersion,
     BadKvLength,        // UDP's length is not the operation's, or the frame's is not UDP's
     BadKvFragment,      // fragment >= fragments, where the length may not be unknown
-    BadKvValueBytes     // more than VALUE_BYTES
+    BadKvValueBytes     // more than the value or the list has
 }
 
 parser weir_parser(
@@ -58,7 +58,6 @@ parser weir_parser(
         // Nothing behind the datagram: where short messages leave before long ones, none is longer than it says.
         verify(standard_metadata.packet_length == ETHERNET_HEADER_BYTES + (bit<32>) headers.ipv4.total_len,
             error.BadKvLength);
-        verify(headers.kv.value_bytes <= VALUE_BYTES, error.BadKvValueBytes);
         transition select(headers.kv.op) {
             OP_VALUE: check_fragment_of_value;
             OP_PUT: check_fragment_of_value;
@@ -86,20 +85,28 @@ parser weir_parser(
         verify(headers.kv.fragment < headers.kv.fragments
             || headers.kv.fragment == 0 && headers.kv.fragments == 0, error.BadKvFragment);
         transition select(headers.kv.op) {
-            OP_HELLO: parse_value;
-            OP_KEYS: parse_value;
-            OP_EXPECT: parse_value;
-            OP_MEMBERS: parse_value;
+            OP_HELLO: parse_list;
+            OP_KEYS: parse_list;
+            OP_EXPECT: parse_list;
+            OP_MEMBERS: parse_list;
             default: check_no_value;
         }
     }
     state check_no_value {
+        verify(headers.kv.value_bytes <= LIST_BYTES, error.BadKvValueBytes);
         verify(headers.udp.length == UDP_HEADER_BYTES + KV_HEADER_BYTES, error.BadKvLength);
         transition accept;
     }
     state parse_value {
+        verify(headers.kv.value_bytes <= VALUE_BYTES, error.BadKvValueBytes);
         verify(headers.udp.length == UDP_HEADER_BYTES + KV_HEADER_BYTES + VALUE_BYTES, error.BadKvLength);
         packet.extract(headers.value);
+        transition accept;
+    }
+    state parse_list {
+        verify(headers.kv.value_bytes <= LIST_BYTES, error.BadKvValueBytes);
+        verify(headers.udp.length == UDP_HEADER_BYTES + KV_HEADER_BYTES + LIST_BYTES, error.BadKvLength);
+        packet.extract(headers.list);
         transition accept;
     }
 }

@@ -7,7 +7,8 @@ const bit<16> KV_PORT = 22341;      // UDP, both ends: 0x5745, "WE"
 const bit<8>  KV_VERSION = 2;
 
 const bit<16> KV_HEADER_BYTES = 80;
-const bit<16> VALUE_BYTES = 512;    // a value on the wire is always this long, padded with zeros
+const bit<16> VALUE_BYTES = VALUE_SIZE; // a value on the wire is always this long, padded with zeros
+const bit<16> LIST_BYTES = 512;     // and so is a list, whatever the size of values
 const bit<16> TENANT_PUBLIC = 0;    // the namespace that all tenants share
 
 // Operations that hosts send.
@@ -19,10 +20,10 @@ const bit<8> OP_PUT_ACK   = 5;      // home -> sender of a PUT: kept
 const bit<8> OP_REFUSED   = 6;      // home -> node: this can't be done, and why (`generation` is the reason)
 const bit<8> OP_STAT      = 7;      // node -> home: is the block there? (fragment 0)
 const bit<8> OP_FOUND     = 8;      // home or pool -> node: it is: its length and content id (NOT_FOUND: it isn't)
-const bit<8> OP_HELLO     = 9;      // host -> controller: I am here; which members are there? (carries a value)
+const bit<8> OP_HELLO     = 9;      // host -> controller: I am here; which members are there? (carries a list)
 const bit<8> OP_LIST      = 10;     // store -> store: which blocks of mine do you hold, from this key on?
-const bit<8> OP_KEYS      = 11;     // store -> store: these (carries a value)
-const bit<8> OP_EXPECT    = 12;     // node -> controller: these blocks will be put (carries a value)
+const bit<8> OP_KEYS      = 11;     // store -> store: these (carries a list)
+const bit<8> OP_EXPECT    = 12;     // node -> controller: these blocks will be put (carries a list)
 const bit<8> OP_DELETE    = 13;     // node or store -> store: forget this write; `tag` proves the tenant's secret
 const bit<8> OP_DELETED   = 14;     // store -> who asked: it is gone from here, and stays away
 
@@ -31,7 +32,7 @@ const bit<8> OP_INVALIDATE = 16;    // forget what the fragment's slot holds
 const bit<8> OP_RECLAIM    = 17;    // send the fragment, as a PUT, to the packet's IPv4 destination
 const bit<8> OP_FILL       = 18;    // fetch the block from this fragment on from its home, now
 const bit<8> OP_PUSH       = 19;    // send the fragment, as a VALUE, to the multicast group in `sequence`
-const bit<8> OP_MEMBERS    = 20;    // to a host: the storage nodes there are (carries a value)
+const bit<8> OP_MEMBERS    = 20;    // to a host: the storage nodes there are (carries a list)
 
 // Flags.
 const bit<16> FLAG_RETRY     = 0x0001;  // GET: asked before; forwarded even when one is in flight

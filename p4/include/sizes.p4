@@ -6,7 +6,10 @@
 #define POOL_BLOCKS 1024            // entries of the pool index
 #endif
 #ifndef POOL_SLOTS
-#define POOL_SLOTS 32768            // 512-byte values: POOL_BLOCKS times the fragments of a block
+#define POOL_SLOTS 32768            // values: POOL_BLOCKS times the fragments of a block
+#endif
+#ifndef VALUE_SIZE
+#define VALUE_SIZE 512              // bytes of a value: 512 (the most that BMv2 can serve), 1408 or 8192
 #endif
 #ifndef PENDING_CELLS
 #define PENDING_CELLS 16384         // fragments in flight at once, in two ways; a power of two

@@ -1,5 +1,4 @@
-// Slots: the pool's memory. One 512-byte value a slot, in two arrays because p4c's widest type has
-// 2048 bits, and beside it its tag, its checksum and the write it belongs to. A block's slots hold one write
+// Slots: the pool's memory. One value a slot, in an array for each of its cells, and beside it its tag, its checksum and the write it belongs to. A block's slots hold one write
 // at a time: `block_write` says which, under the generation of the block's entry, and a slot holds a fragment
 // only if its own mark is the same. So the controller may hand slots to another block without touching them,
 // and fragments of two writes of one key never stand beside each other.
@@ -51,8 +50,8 @@ control slots(
 {
     register<bit<48>>(POOL_SLOTS) slot_check;           // value_bytes ++ checksum
     register<bit<128>>(POOL_SLOTS) slot_tag;
-    register<value_cell_t>(POOL_SLOTS) slot_first;
-    register<value_cell_t>(POOL_SLOTS) slot_second;
+#define CELL_REGISTER(n, type) register<type>(POOL_SLOTS) slot_cell_##n;
+    EACH_CELL(CELL_REGISTER)
 
     counter(POOL_SLOTS, CounterType.packets) block_hits;    // at the block's first slot: fragments served
     counter(3, CounterType.packets) fills;                  // slots filled; slots put right; slots that a PUT left
@@ -62,8 +61,8 @@ control slots(
         slot_check.read(check, metadata.slot);
         slot_tag.read(headers.kv.tag, metadata.slot);
         headers.value.setValid();
-        slot_first.read(headers.value.first, metadata.slot);
-        slot_second.read(headers.value.second, metadata.slot);
+#define READ_CELL(n, type) slot_cell_##n.read(headers.value.cell_##n, metadata.slot);
+        EACH_CELL(READ_CELL)
         headers.kv.value_bytes = check[47:32];
         headers.kv.checksum = check[31:0];
         headers.kv.generation = metadata.generation;
@@ -79,8 +78,8 @@ control slots(
         slot_write.write(metadata.slot, write);
         slot_check.write(metadata.slot, headers.kv.value_bytes ++ headers.kv.checksum);
         slot_tag.write(metadata.slot, headers.kv.tag);
-        slot_first.write(metadata.slot, headers.value.first);
-        slot_second.write(metadata.slot, headers.value.second);
+#define WRITE_CELL(n, type) slot_cell_##n.write(metadata.slot, headers.value.cell_##n);
+        EACH_CELL(WRITE_CELL)
     }
 
     action write_value(ipv4_address_t writer) {
@@ -195,8 +194,7 @@ control slots(
                 bit<32> checksum;
                 hash(checksum, HashAlgorithm.crc32, (bit<32>) 0,
                     { headers.kv.tenant, headers.kv.fragment, headers.kv.fragments, headers.kv.value_bytes,
-                      headers.kv.content, headers.kv.key, headers.kv.tag,
-                      headers.value.first, headers.value.second },
+                      headers.kv.content, headers.kv.key, headers.kv.tag, headers.value },
                     (bit<64>) 0x100000000);
                 if (checksum == headers.kv.checksum) {
                     if (puts) {

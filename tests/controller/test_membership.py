@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
@@ -54,6 +55,25 @@ def test_all_that_beat_are_up_and_nothing_changes() -> None:
     world.beat(50)
     assert {world.state(store) for store in STORES} == {State.UP}
     assert world.membership.members.epoch == epoch
+
+
+def test_a_host_whose_values_have_another_size_is_left_out_and_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.beat()
+    said = hello(world.membership, ONE)
+    other = replace(said, message=said.message._replace(chain_blocks=8192))
+    for _ in range(20):
+        world.now_s += HEARTBEAT_S
+        world.membership.hello(other, world.now_s)
+        world.membership.hello(hello(world.membership, TWO), world.now_s)
+        world.membership.look(world.now_s)
+    assert (world.state(ONE), world.state(TWO)) == (State.DOWN, State.UP)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        "10.0.0.8 is left out: values have 8192 bytes there and 512 here: one network has one size "
+        "(VALUE_BYTES of the run, or WEIR_VALUE_BYTES where the process starts)"
+    ]
 
 
 def test_three_missing_heartbeats_are_down_and_two_are_not() -> None:

@@ -23,7 +23,7 @@ from hostlib.transport.transport import Receiver
 from tests.hostlib.bursts import spoil
 from tests.hostlib.sealed import SEAL, TENANT, fragments
 
-LENGTHS = [1, 512, 513, 3000, 9000]
+LENGTHS = [1, wire.VALUE_BYTES, wire.VALUE_BYTES + 1, 3000, 9000]
 PUT = range(100, 106)
 """Blocks that are not there from the start."""
 ADDRESSES = ["10.0.0.1", "10.0.0.2"]
@@ -85,7 +85,7 @@ def damage(burst: list[bytes], chance: random.Random) -> None:
     """Now and then something twice, out of order, damaged or of no sense."""
     for _ in range(chance.choice([0, 0, 1, 3])):
         at = chance.randrange(len(burst))
-        spoil(burst, at, chance.randrange(4), chance, (0, 79, 80, 592))
+        spoil(burst, at, chance.randrange(4), chance, (0, 79, 80, 80 + wire.VALUE_BYTES))
 
 
 def play(seed: int, dram_bytes: int, tenant_bytes: int = 0) -> list[Any]:
@@ -119,7 +119,7 @@ def play(seed: int, dram_bytes: int, tenant_bytes: int = 0) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("dram_bytes", "tenant_bytes"),
-    [(1 << 20, 0), (30_000, 0), (1 << 20, 25_000)],
+    [(1 << 20, 0), (30_000, 0), (1 << 20, 49 * wire.VALUE_BYTES)],
     ids=["all", "few", "share"],
 )
 @pytest.mark.parametrize("seed", range(8))

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from hostlib.protocol import wire
 from tests.p4.rig import Rig
 from v1model.backend import CompiledProgram
 from v1model.compile import compile_p4
 
 PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
-SIZES = {"POOL_SLOTS": 64, "POOL_BLOCKS": 16, "PENDING_CELLS": 64, "SKETCH_CELLS": 64}
+SIZES = {
+    "POOL_SLOTS": 64,
+    "POOL_BLOCKS": 16,
+    "PENDING_CELLS": 64,
+    "SKETCH_CELLS": 64,
+    "VALUE_SIZE": wire.VALUE_BYTES,
+}
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def key_of(name: str) -> bytes:
 
 
 def value_of(key: bytes, fragment: int = 0) -> bytes:
-    return blake2b(key + bytes([fragment])).digest() * 8
+    return blake2b(key + bytes([fragment])).digest() * (wire.VALUE_BYTES // 64)
 
 
 def _place(tenant: int, key: bytes) -> tuple[KeyMatch, KeyMatch]:

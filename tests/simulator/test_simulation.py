@@ -9,6 +9,8 @@ from simulator.result import SimResult
 from simulator.scenario import Scenario
 from simulator.schema import ScenarioError
 from simulator.simulation import simulate
+from workload.generate import to_line
+from workload.trace import InSession, Request
 
 DOCUMENT = 24
 """Blocks that the crowd has in common."""
@@ -60,6 +62,24 @@ def test_merging_leaves_one_copy_at_the_storage_node(tmp_path: Path) -> None:
     assert merged.storage_egress_bytes == pytest.approx(one_copy, rel=0.05)
     assert merged.ttft_s.p50 < 0.6 * without.ttft_s.p50
     assert merged.blocks["recomputed"] == without.blocks["recomputed"] == 48
+
+
+def test_a_session_waits_for_answers_in_a_closed_loop(tmp_path: Path) -> None:
+    requests = [
+        Request(0.0, 8000, 200, tuple(range(16)), place=InSession(0, 0)),
+        Request(0.5, 8000, 200, tuple(range(16, 32)), place=InSession(0, 1, (0,), 3.0)),
+    ]
+    path = tmp_path / "session.jsonl"
+    path.write_text("".join(to_line(request) + "\n" for request in requests))
+    played = {}
+    for loop in ("closed", "open"):
+        scenario = Scenario().changed(
+            workload={"trace": str(path), "requests": 2, "start_s": 0.0, "loop": loop}
+        )
+        played[loop] = simulate(scenario)
+    answer_s = played["closed"].end_to_end_s.p50
+    assert played["closed"].duration_s == pytest.approx(3.0 + 2 * answer_s, rel=0.02)
+    assert played["open"].duration_s < 2 * answer_s
 
 
 def test_every_block_of_every_request_has_a_source(tmp_path: Path) -> None:

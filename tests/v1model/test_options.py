@@ -51,6 +51,8 @@ def test_tls() -> None:
     [
         ("", "no program given"),
         ("--no-p4 program.p4", "--no-p4 means no program"),
+        ("--no-p4 --use-files 0 --pcap", "in files already"),
+        ("--no-p4 --thrift-port 70000", "not in 0 to 65535"),
         ("--no-p4 -i 1", "expected PORT@IF"),
         ("--no-p4 -i x@veth", "expected PORT@IF"),
         ("--no-p4 -i 511@veth", "from 0 to 510"),
@@ -65,7 +67,6 @@ def test_tls() -> None:
         ("--no-p4 -- --dp-grpc-server-addr x:1", "use the library form"),
         ("--no-p4 --trace-port 1", "need --trace FILE"),
         ("--no-p4 --trace x --trace-frame 0", "even number of hex digits"),
-        ("--no-p4 --use-files 0", "library form"),
         ("--no-p4 --nonsense", "unrecognized arguments: --nonsense"),
         ("--no-p4 --device-id x", "'x' is not a number"),
     ],
@@ -73,3 +74,16 @@ def test_tls() -> None:
 def test_command_lines_that_make_no_sense(arguments: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         parse_switch_options(arguments.split())
+
+
+def test_packets_in_files() -> None:
+    options = parse_switch_options("-i 0@pcaps/a --use-files 2 program.p4".split())
+    assert (options.files_after_s, options.ports) == (2, {0: "pcaps/a"})
+
+
+def test_p4runtime_may_listen_elsewhere_where_thrift_is_what_was_asked_for() -> None:
+    """So that several switches started as simple_switch do not want the same address."""
+    assert parse_switch_options(["--no-p4", "--thrift-port", "9091"]).may_listen_elsewhere
+    with_address = "--no-p4 --thrift-port 9091 -- --grpc-server-addr 127.0.0.1:9559"
+    assert not parse_switch_options(with_address.split()).may_listen_elsewhere
+    assert not parse_switch_options(["--no-p4"]).may_listen_elsewhere

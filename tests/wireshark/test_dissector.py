@@ -21,6 +21,7 @@ from hostlib.protocol.catalog import make_page
 from hostlib.protocol.expected import expectation
 from hostlib.protocol.members import Member, Members, State
 from hostlib.protocol.transfer import BlockRef
+from hostlib.protocol.value_size import SIZES
 from tests.hostlib.protocol.test_wire import KEY, messages
 from tests.wireshark.dissection import DISSECTOR, dissect, expected, fields_of
 
@@ -41,7 +42,9 @@ def table(name: str) -> dict[int, str]:
 
 def test_its_constants_are_the_protocol_s() -> None:
     text = DISSECTOR.read_text()
-    assert f"= {wire.KV_PORT}, {wire.KV_VERSION}, {wire.KV_HEADER_BYTES}, {wire.VALUE_BYTES}\n" in text
+    assert f"= {wire.KV_PORT}, {wire.KV_VERSION}, {wire.KV_HEADER_BYTES}, {wire.LIST_BYTES}\n" in text
+    (sizes,) = re.findall(r"local SIZES = {(.*)}", text)
+    assert tuple(map(int, re.findall(r"\d+", sizes))) == SIZES
     assert table("OPS") == constants("OP_")
     assert table("REASONS") == constants("REFUSED_")
     assert table("STATES") == {int(state): state.name.lower() for state in State}

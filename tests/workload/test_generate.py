@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from workload.generate import GenerateError, block_contents, generate, main
 from workload.shapes import PASSAGES, PLAYED_SHAPES
-from workload.trace import parse_trace
+from workload.trace_lines import parse_trace
 
 
 @pytest.mark.parametrize("shape", PLAYED_SHAPES)

@@ -1,12 +1,13 @@
 import random
 from collections import Counter, OrderedDict
+from dataclasses import replace
 
 import pytest
 
 from workload import schedule
 from workload.generate import generate
 from workload.schedule import PLANNED, ScheduleError, make_scheduler
-from workload.trace import Request
+from workload.trace import InSession, Request
 
 # Chat has one system prompt: routing by prefix alone leaves it all to those who had it first.
 BALANCING = [name for name in PLANNED if name not in ("pinned", "spread")]
@@ -14,7 +15,11 @@ BALANCING = [name for name in PLANNED if name not in ("pinned", "spread")]
 
 @pytest.mark.parametrize("name", BALANCING)
 def test_same_seed_same_nodes_and_all_nodes_work(name: str) -> None:
-    requests = generate("chat", 1, 400).requests
+    # Four requests a session.
+    requests = [
+        replace(request, place=InSession(number // 4, number))
+        for number, request in enumerate(generate("chat", 1, 400).requests)
+    ]
     first, second = make_scheduler(name, 4, seed=9), make_scheduler(name, 4, seed=9)
     nodes = [first.assign(request).node for request in requests]
     assert nodes == [second.assign(request).node for request in requests]
@@ -23,6 +28,21 @@ def test_same_seed_same_nodes_and_all_nodes_work(name: str) -> None:
         tokens[node] += request.input_tokens
     assert set(tokens) == {0, 1, 2, 3}
     assert max(tokens.values()) < 2 * sum(tokens.values()) / 4
+
+
+def test_a_session_stays_at_its_node() -> None:
+    scheduler = make_scheduler("sessions", 4)
+    nodes: dict[int, int] = {}
+    for number, request in enumerate(generate("chat", 1, 60).requests):
+        session = number % 15
+        node = scheduler.assign(replace(request, place=InSession(session, number))).node
+        assert nodes.setdefault(session, node) == node
+    assert set(nodes.values()) == {0, 1, 2, 3}
+
+
+def test_sessions_have_to_be_named() -> None:
+    with pytest.raises(ScheduleError, match="needs a trace that says which requests are of one session"):
+        make_scheduler("sessions", 4).assign(generate("chat", 1, 1).requests[0])
 
 
 def test_balancing_shares_out_tokens_more_evenly_than_turns_do() -> None:

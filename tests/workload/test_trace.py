@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from workload.generate import generate, to_line
-from workload.trace import BAILIAN, MOONCAKE, TraceError, load_trace, parse_trace
+from workload.trace import BAILIAN, MOONCAKE, TraceError
+from workload.trace_files import load_trace
+from workload.trace_lines import parse_trace
 
 GOOD = {"timestamp": 1500, "input_length": 700, "output_length": 9, "hash_ids": [0, 1]}
 CHAT = {
@@ -164,9 +166,15 @@ def test_chunks_are_cut_with_their_blocks() -> None:
             assert (chunk is None) == (one.chunks[place // 2] is None)
 
 
-@pytest.mark.parametrize("tokens", [0, 100, 1024])
-def test_blocks_are_cut_into_parts_of_equal_size_only(tokens: int) -> None:
-    with pytest.raises(TraceError, match=f"can't be cut into blocks of {tokens}: that has to be a divisor"):
+def test_blocks_are_joined_by_the_last_of_each() -> None:
+    joined = parse_trace(lines(GOOD | {"input_length": 1300, "hash_ids": [4, 9, 6]}), "t").cut(1024)
+    assert joined.block_tokens == 1024
+    assert joined.requests[0].blocks == (9, 6)
+
+
+@pytest.mark.parametrize("tokens", [0, 100, 1000])
+def test_blocks_are_cut_and_joined_evenly_only(tokens: int) -> None:
+    with pytest.raises(TraceError, match=f"blocks of {tokens} tokens can't be made of blocks of 512"):
         generate("chat", requests=5).cut(tokens)
 
 

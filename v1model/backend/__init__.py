@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from v1model.backend.extern_source import ExternSource
     from v1model.backend.tracing import TraceSite
     from v1model.backend.unit import LogMessage
+    from v1model.errors import CompileWarning
     from v1model.ir import Program
 
 __all__ = ["CompiledProgram", "RuntimeBuild", "Tracing", "build", "building", "finish", "generate"]
@@ -30,7 +31,7 @@ class CompiledProgram:
     """A program and the shared object that runs it. `messages`: what its log_msg and assert say;
     `trace_sites`: where it tells of a packet, if it was compiled to be traced. `quick`: a shared object to be
     used until `finish` has made `library`, if that is still to be made. `custom_crcs`: the bits of each
-    call of crc16_custom and crc32_custom, in their order."""
+    call of crc16_custom and crc32_custom, in their order. `warnings`: of the front end."""
 
     program: Program
     library: Path
@@ -39,6 +40,7 @@ class CompiledProgram:
     tracing: Tracing = Tracing.OFF
     quick: Path | None = None
     custom_crcs: tuple[int, ...] = ()
+    warnings: tuple[CompileWarning, ...] = ()
 
 
 def build(

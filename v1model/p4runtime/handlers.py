@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import grpc
+from google.protobuf import json_format, struct_pb2
 from google.protobuf.message import DecodeError
 
 from v1model.dataplane import DataPlaneError
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from google.protobuf.message import Message
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MAX_MESSAGE_BYTES = 16 << 20
 MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
 OWN_SERVICE = "weir.v1model.Switch"
+QUEUE_SERVICE = "weir.v1model.Queues"
 _SERVICE = p4runtime_pb2.DESCRIPTOR.services_by_name["P4Runtime"]
 
 
@@ -36,6 +38,9 @@ class OwnCalls(Protocol):
 
     def statistics(self) -> object:
         """Return what the switch counted."""
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
+        """As `Switch.limit_queues`."""
 
     def call(self, data: bytes) -> bytes:
         """Return the answer to a Thrift message. Raises DataPlaneError if it is none."""
@@ -86,6 +91,29 @@ def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHan
     }
     methods = {name: grpc.stream_stream_rpc_method_handler(one) for name, one in behaviours.items()}
     return grpc.method_handlers_generic_handler(OWN_SERVICE, methods)
+
+
+def queue_handlers(
+    service: P4RuntimeService, limit: Callable[[Mapping[str, int], int | None, int | None], None]
+) -> grpc.GenericRpcHandler[bytes, bytes]:
+    """weir.v1model.Queues/Limit: `limits` by name, `port` and `priority`, both left out for all."""
+
+    def limit_queues(request: struct_pb2.Struct, context: grpc.ServicerContext) -> bytes:
+        given: dict[str, Any] = json_format.MessageToDict(request)
+        try:
+            limits = {str(name): int(value) for name, value in given.get("limits", {}).items()}
+            place = [None if given.get(name) is None else int(given[name]) for name in ("port", "priority")]
+            limit(limits, *place)
+        except (TypeError, ValueError, AttributeError, OverflowError):
+            _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "limits, port and priority must be numbers")
+        except DataPlaneError as error:
+            _refuse(context, getattr(grpc.StatusCode, error.code), str(error))
+        return b""
+
+    behaviour = partial(_answer, service, limit_queues, struct_pb2.Struct, is_stream=False)
+    return grpc.method_handlers_generic_handler(
+        QUEUE_SERVICE, {"Limit": grpc.stream_stream_rpc_method_handler(behaviour)}
+    )
 
 
 def _answer(

@@ -10,7 +10,7 @@ import grpc
 
 from v1model.p4runtime.address import ServerError
 from v1model.p4runtime.calls import MAX_RUNNING, MAX_WAITING
-from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, OwnCalls, handlers, own_handlers
+from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, OwnCalls, handlers, own_handlers, queue_handlers
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class P4RuntimeServer:
 
     def serve_own_calls(self, own: OwnCalls) -> None:
         """Serve weir-cli's calls, too. To be called before `start`."""
-        self._server.add_generic_rpc_handlers((own_handlers(self.service, own),))
+        both = own_handlers(self.service, own), queue_handlers(self.service, own.limit_queues)
+        self._server.add_generic_rpc_handlers(both)
 
     def start(self) -> None:
         self._server.start()

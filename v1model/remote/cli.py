@@ -19,6 +19,7 @@ from v1model.remote.device import REFUSED, DeviceCommands
 from v1model.remote.direct import CounterAndMeterCommands
 from v1model.remote.own_calls import OwnCalls, RemoteNodes
 from v1model.remote.profiles import ProfileCommands
+from v1model.remote.queues import QueueCommands
 from v1model.remote.session import Session
 from v1model.remote.tables import TableCommands
 from v1model.remote.value_sets import ValueSetCommands
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 OK, FAILURE = 0, 1
 PROMPT = "RuntimeCmd: "
-_QUEUES = "the switch has no queues of its own, packets wait in those of the interfaces"
-WITHOUT_EFFECT = {"set_queue_depth": _QUEUES, "set_queue_rate": _QUEUES}
 
 
 class Commands:
@@ -56,6 +55,7 @@ class Commands:
             **ProfileCommands(data_plane, tables, say).commands,
             **ValueSetCommands(data_plane, say).commands,
             **CounterAndMeterCommands(data_plane, tables, switch, say).commands,
+            **QueueCommands(data_plane).commands,
             **DeviceCommands(self._session, data_plane, calls, say, self._load).commands,
         }
 
@@ -70,9 +70,7 @@ class Commands:
                 raise ValueError(f"{name} takes {minimum} arguments or more")
             command(arguments)
         elif name == "help":
-            self._say("\n".join(sorted({*self._named, *self._switch.names(), *WITHOUT_EFFECT})))
-        elif name in WITHOUT_EFFECT:
-            self._say(f"{name} does nothing: {WITHOUT_EFFECT[name]}")
+            self._say("\n".join(sorted({*self._named, *self._switch.names()})))
         elif name in REFUSED:
             raise ValueError(f"{name} is not supported: {REFUSED[name]}")
         else:

@@ -8,13 +8,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import grpc
+from google.protobuf import struct_pb2
 
 from v1model.dataplane import DataPlaneError
 from v1model.protos.google.rpc import code_pb2, status_pb2
 from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     Action = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action
 
@@ -23,6 +24,7 @@ PREDECESSOR_ENDS_S, RETRY_S = 2.0, 0.05
 PIPELINE_TIMEOUT_S = 330.0  # a switch gives up compiling after 300 s
 STATISTICS = "/weir.v1model.Switch/Statistics"
 OWN_CALL = "/weir.v1model.Switch/Call"
+QUEUES = "/weir.v1model.Queues/Limit"
 
 
 class Session:
@@ -85,6 +87,16 @@ class Session:
             request.config.CopyFrom(config)
         try:
             self._stub.SetForwardingPipelineConfig(request, timeout=PIPELINE_TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise _error(error) from error
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
+        """Limits queues of a weir-switch (`Switch.limit_queues`). Other switches answer UNIMPLEMENTED."""
+        request = struct_pb2.Struct()
+        request.update({"limits": dict(limits), "port": port, "priority": priority})
+        call: Any = self._channel.unary_unary(QUEUES, request_serializer=None, response_deserializer=None)
+        try:
+            call(request.SerializeToString(), timeout=TIMEOUT_S)
         except grpc.RpcError as error:
             raise _error(error) from error
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,16 +14,15 @@ from v1model.thrift.binary import BOOL, I32, I64, STRING, ListOf, MapOfStrings, 
 from v1model.thrift.calls import CRC, IDS, PORTS, SWAP, call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from v1model.switch import Switch
 
 PORT_INFO = StructOf((I32, STRING, BOOL, MapOfStrings()))
 CONFIG = StructOf((I64, I32, STRING, STRING, STRING))
 BITS_OF_CRC16, BITS_OF_CRC32 = 16, 32
+DEPTH, RATE = "depth_packets", "packets_per_s"
 OK = 0
-
-logger = logging.getLogger(__name__)
 
 
 class SwitchProcess(Protocol):
@@ -45,6 +43,7 @@ class SwitchProcess(Protocol):
     def reset(self) -> None:
         """Bring all state back to what it was after the program was loaded."""
 
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None: ...
     def add_port(self, port: int, interface: str) -> None: ...
     def remove_port(self, port: int) -> None: ...
 
@@ -168,34 +167,36 @@ class Clock:
         return time.time_ns() // 1000
 
 
+@dataclass(frozen=True)
 class Queues:
-    """The queues of the service simple_switch, which the switch does not have: it says so in its log."""
+    """The queues of the service simple_switch: depths in packets, rates in packets a second."""
+
+    process: SwitchProcess
 
     @call(2, I32)
-    def set_egress_queue_depth(self, _port: int, _packets: int) -> int:
-        return _without_effect("depth")
+    def set_egress_queue_depth(self, port: int, packets: int) -> int:
+        return self._limit(DEPTH, packets, port)
 
     @call(3, I32)
-    def set_egress_priority_queue_depth(self, _port: int, _priority: int, _packets: int) -> int:
-        return _without_effect("depth")
+    def set_egress_priority_queue_depth(self, port: int, priority: int, packets: int) -> int:
+        return self._limit(DEPTH, packets, port, priority)
 
     @call(1, I32)
-    def set_all_egress_queue_depths(self, _packets: int) -> int:
-        return _without_effect("depth")
+    def set_all_egress_queue_depths(self, packets: int) -> int:
+        return self._limit(DEPTH, packets)
 
     @call(2, I32)
-    def set_egress_queue_rate(self, _port: int, _packets_per_s: int) -> int:
-        return _without_effect("rate")
+    def set_egress_queue_rate(self, port: int, packets_per_s: int) -> int:
+        return self._limit(RATE, packets_per_s, port)
 
     @call(3, I32)
-    def set_egress_priority_queue_rate(self, _port: int, _priority: int, _packets_per_s: int) -> int:
-        return _without_effect("rate")
+    def set_egress_priority_queue_rate(self, port: int, priority: int, packets_per_s: int) -> int:
+        return self._limit(RATE, packets_per_s, port, priority)
 
     @call(1, I32)
-    def set_all_egress_queue_rates(self, _packets_per_s: int) -> int:
-        return _without_effect("rate")
+    def set_all_egress_queue_rates(self, packets_per_s: int) -> int:
+        return self._limit(RATE, packets_per_s)
 
-
-def _without_effect(what: str) -> int:
-    logger.warning("the %s of queues has no effect: packets wait in the interfaces", what)
-    return OK
+    def _limit(self, name: str, value: int, port: int | None = None, priority: int | None = None) -> int:
+        self.process.limit_queues({name: value}, port, priority)
+        return OK

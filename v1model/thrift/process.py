@@ -11,6 +11,8 @@ from v1model.sandbox import Source, sandboxed_compile
 from v1model.switch import Switch
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from v1model.backend.extern_source import ExternSource
     from v1model.p4runtime.device import Device
     from v1model.p4runtime.engine import EmbeddedEngine
@@ -47,6 +49,9 @@ class SwitchUnderP4Runtime:
 
     def reset(self) -> None:
         self.switch().reset()
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
+        self._engine.limit_queues(limits, port, priority)
 
     def add_port(self, port: int, interface: str) -> None:
         self._engine.add_port(port, interface)

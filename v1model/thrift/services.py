@@ -27,7 +27,7 @@ class Services:
         self._device = Device(switch, process)
         self._always: dict[str, list[object]] = {
             "standard": [self._device],
-            "simple_switch": [Clock(switch), Queues()],
+            "simple_switch": [Clock(switch), Queues(process)],
         }
         self._made: dict[str, list[object]] = {}
         self._made_for: Switch | None = None

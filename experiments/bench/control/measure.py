@@ -90,8 +90,7 @@ class Bench:
         with contextlib.ExitStack() as stack:
             self._cables = stack.enter_context(Cables(CABLES))
             engine = make_engine("embedded")
-            sizes = {"POOL_BLOCKS": self._pool_blocks, "POOL_SLOTS": self._pool_blocks * FRAGMENTS}
-            sizes["SKETCH_CELLS"] = SKETCH_CELLS
+            sizes = self._pool_size.defines | {"SKETCH_CELLS": SKETCH_CELLS}
             self._artifacts: Artifacts = engine.compile(PROGRAM, sizes, self._directory)
             self._switch = SwitchProcess(engine, self._cables, self._directory, _ANY_CPU)
             self._stack = stack.pop_all()
@@ -164,9 +163,13 @@ class Bench:
             raise BenchError(f"the storage node ended: {complaint.decode().strip()}")
         return said.decode()
 
+    @property
+    def _pool_size(self) -> PoolSize:
+        return PoolSize(self._pool_blocks, self._pool_blocks * FRAGMENTS, FRAGMENTS)
+
     @contextlib.contextmanager
     def _controller(self, pool: bool) -> Iterator[LineProcess]:
-        size = PoolSize(self._pool_blocks, self._pool_blocks * FRAGMENTS, FRAGMENTS)
+        size = self._pool_size
         switch = replace(
             switch_config(size), grpc_address=self._switch.address,
             p4info=self._artifacts.p4info, device_config=self._artifacts.device_config,

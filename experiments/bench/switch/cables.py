@@ -13,6 +13,7 @@ from typing import Any
 
 from commands.precedence import comes_first, put_session_first
 from experiments.bench.switch.errors import BenchError
+from hostlib.protocol.wire import MTU_BYTES
 from topologies.network import end_process
 
 _GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
@@ -99,4 +100,4 @@ class Cables:
         peer = ("peer", "name", theirs, "netns", there)
         run_tool("ip", "link", "add", "name", ours, "netns", here, "type", "veth", *peer)
         for namespace, name in ((self.generator, ours), (self.engine, theirs)):
-            namespace.run("ip", "link", "set", name, "up", "arp", "off")
+            namespace.run("ip", "link", "set", name, "mtu", str(MTU_BYTES), "up", "arp", "off")

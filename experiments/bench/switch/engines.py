@@ -23,6 +23,7 @@ from experiments.bench.switch.workloads import (
     Workload,
     fill_plan,
 )
+from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts, Engine
 from topologies.network import end_process
 
@@ -97,7 +98,9 @@ class Switch:
     def __enter__(self) -> Switch:
         with contextlib.ExitStack() as stack:
             self.cables = stack.enter_context(Cables(CABLES))
-            self.artifacts: Artifacts = self.engine.compile(PROGRAM, {}, self.directory)
+            self.artifacts: Artifacts = self.engine.compile(
+                PROGRAM, {"VALUE_SIZE": VALUE_BYTES}, self.directory
+            )
             self.process = SwitchProcess(self.engine, self.cables, self.directory, self._cpus)
             connection = connect(self.process.address, self.process.process, self.process.said)
             self.control: Control = stack.enter_context(connection)

@@ -15,6 +15,7 @@ from typing import Final
 from experiments.bench.switch.control import DEVICE_ID, PROGRAM, connect
 from experiments.bench.switch.engines import Switch
 from experiments.bench.switch.workloads import BLOCKS, FRAGMENTS
+from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts, Engine
 from topologies.network import end_process
 
@@ -64,7 +65,7 @@ def measure_control(running: Switch) -> ControlFigures:
 
 def _compile(engine: Engine, directory: Path) -> tuple[Artifacts, float]:
     start = time.monotonic()
-    artifacts = engine.compile(PROGRAM, {}, directory, in_full=False)
+    artifacts = engine.compile(PROGRAM, {"VALUE_SIZE": VALUE_BYTES}, directory, in_full=False)
     return artifacts, time.monotonic() - start
 
 

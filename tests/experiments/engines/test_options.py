@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from experiments.engines.options import MODES, parse_options
-from experiments.engines.stage import make_fabric, object_bytes, object_fragments, pool_slots
+from experiments.engines.stage import make_fabric, object_bytes, object_fragments, pool_size
 
 
 def test_an_engine_has_to_hold_one_request() -> None:
@@ -33,7 +33,7 @@ def test_objects_are_layers_of_a_block_and_the_pool_has_room_for_as_many_as_it_s
     assert object_bytes(whole) == 12 * 2 * 64 * 4 * 32
     assert object_bytes(halves) == object_bytes(whole) // 2
     assert object_fragments(halves) == 192
-    assert pool_slots(halves) == 512 * 192
+    assert pool_size(halves).slots == 512 * 192
     assert parse_options([]).modes == MODES
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands.command import Screen
-from commands.options import QUIET
+from commands.verbosity import QUIET
 from experiments.faults.__main__ import LINK_BIT_S, compile_program, play, play_all
 from experiments.faults.cases import CASES, Case
 from experiments.faults.cluster import Cluster

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from experiments.policies.compare import compare, misses_target
 from experiments.policies.options import parse_options
 from experiments.policies.pools import NAMES
@@ -54,10 +54,10 @@ def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
         (("--blocks", "100,y"), "BLOCKS: must be a whole number, not 'y'"),
         (("--blocks", "3"), "BLOCKS: must be from 20 to 10000000, not 3"),
         (("--requests", "0"), "REQUESTS: must be from 1 to 10000000, not 0"),
-        (("--tokens", "0"), "TOKENS: must be from 1 to 1048576, not 0"),
+        (("--block-tokens", "0"), "BLOCK_TOKENS: must be from 1 to 65536, not 0"),
         (
-            ("--tokens", "64", "--events", "log", "--explain", "1"),
-            r"TOKENS: an event log \(EVENTS\) has blocks of its own",
+            ("--block-tokens", "64", "--events", "log", "--explain", "1"),
+            r"BLOCK_TOKENS: an event log \(EVENTS\) has blocks of its own",
         ),
         (("--home-gbit", "200"), "HOME_GBIT: must be 4 values, by commas, not '200'"),
         (("--home-gbit", "200,200,0,25"), r"HOME_GBIT: must be from 0\.001 to 100000, not 0"),
@@ -87,14 +87,14 @@ def test_blocks_and_links_may_be_others_and_results_say_so(tmp_path: Path) -> No
     assert "Gbit/s" not in (tmp_path / "out" / "report.html").read_text()
     slow = saved_s("--home-gbit", "20,20,20,20")
     assert slow["lru"] == pytest.approx(10 * usual["lru"], rel=0.2)
-    small = saved_s("--tokens", "128", "--home-gbit", "200,200,50,25")
+    small = saved_s("--block-tokens", "128", "--home-gbit", "200,200,50,25")
     assert 0 < small["reuse"] < slow["reuse"]
     report = (tmp_path / "out" / "report.html").read_text()
     assert "tokens of a block" in report
     assert "200, 200, 50, 25" in report
-    refused = make(*arguments, "--tokens", "100")
+    refused = make(*arguments, "--block-tokens", "100")
     assert refused.returncode == 2
-    assert "a block of 512 tokens can't be cut into blocks of 100" in refused.stderr
+    assert "blocks of 100 tokens can't be made of blocks of 512" in refused.stderr
     assert "Traceback" not in refused.stdout + refused.stderr
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from controller.config import DEFAULT_LIMITS, Limits
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES

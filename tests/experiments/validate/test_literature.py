@@ -34,7 +34,7 @@ from experiments.validate.mooncake import (
 from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 from workload.generate import generate, to_line
-from workload.trace import load_trace
+from workload.trace_files import load_trace
 
 
 def scenario(name: str) -> Scenario:

@@ -15,9 +15,7 @@ from hostlib.client.lane import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.content import block_content, sealed_block
-from hostlib.protocol.errors import (
-    TransferTimeoutError,
-)
+from hostlib.protocol.errors import TransferError, TransferTimeoutError
 from hostlib.protocol.members import Members, State
 from hostlib.storage.storage_node import StorageNode
 from hostlib.transport.transport import Receiver
@@ -37,6 +35,24 @@ LONG = 1000
 """Fragments."""
 
 pytestmark = pytest.mark.usefixtures("either_core")
+
+
+def test_where_values_have_another_size_every_transfer_is_refused_and_says_so() -> None:
+    async def main() -> None:
+        world = World(held=1)
+        value = replace(world.members, epoch=5).encode()
+        said = wire.Message(wire.OP_MEMBERS, bytes(16), 0, 0, chain_blocks=8192, epoch=5, value=value)
+        world.network.port("10.255.0.1").send(NODE, [wire.encode(said)])
+        await asyncio.sleep(0.1)
+        with pytest.raises(TransferError, match="values have 8192 bytes there and 512 here"):
+            await world.client.get(refs(1)[0])
+        with pytest.raises(TransferError, match="values have 8192 bytes there and 512 here"):
+            await world.client.put(refs(1)[0], block_content(keys(1)[0], BLOCK_BYTES))
+        world.network.port("10.255.0.1").send(NODE, [wire.encode(said._replace(chain_blocks=0))])
+        await asyncio.sleep(0.1)
+        assert (await world.client.get(refs(1)[0])).content == block_content(keys(1)[0], BLOCK_BYTES)
+
+    run_virtual(main())
 
 
 def test_a_dead_home_costs_one_short_timeout_and_is_remembered() -> None:

@@ -307,6 +307,16 @@ def test_the_device(call: Client, port: int) -> None:
         call("standard:bm_dev_mgr_add_port", (STRING, "nowhere9"), (I32, 1), (STRING, ""))
 
 
+def test_queues_have_limits(call: Client) -> None:
+    """What they then do: tests/v1model/switch/test_queues.py."""
+    assert call("simple_switch:set_egress_queue_depth", (I32, 2), (I32, 50)) == 0
+    assert call("simple_switch:set_all_egress_queue_rates", (I64, 100)) == 0
+    assert call("simple_switch:set_egress_priority_queue_rate", (I32, 2), (I32, 7), (I64, 100)) == 0
+    wrong = struct_of(field(1, I32, 600), field(2, I32, 50))
+    name = "simple_switch:set_egress_queue_depth"
+    assert "port 600" in call.refused(message(name, CALL, 1, wrong))[1]
+
+
 def test_strange_calls_are_answered_and_the_connection_goes_on(call: Client) -> None:
     assert call.refused(message("standard:bm_nothing", CALL, 1, struct_of()))[0] == "bm_nothing"
     for name in ("standard:__init__", "standard:_table", "nothing:bm_mt_get_entries", "bm_reset_state"):

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum { BATCH = 32, FRAME_BYTES = 2048 };
+enum { BATCH = 32, FRAME_BYTES = 10240 };
 
 struct batch {
     unsigned count;

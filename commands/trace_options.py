@@ -1,0 +1,69 @@
+"""Options of all commands that take a trace: which one, and how recorded sessions of it are served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic.dataclasses import dataclass
+
+from commands.declarations import DECLARED, Existing, OneOf, Unit, Within
+from workload.session_service import Service
+from workload.trace import MOONCAKE, Trace
+from workload.trace_files import load_trace
+
+_DEFAULTS = Service()
+OPEN, CLOSED = "open", "closed"
+LOOPS = (OPEN, CLOSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class TraceOptions:
+    """A trace, as the command line names it."""
+
+    trace: Annotated[Path | None, Existing()] = None
+    """Trace file (Mooncake's or Bailian's JSON lines, Azure's or BurstGPT's CSV), or a folder of agents'
+    sessions; without it traffic is generated."""
+    sessions_per_hour: Annotated[float, Within(0.001, 1e6), Unit("1/h")] = _DEFAULTS.sessions_per_hour
+    """Of a TRACE of sessions, how many start an hour; when, and which, is drawn by SEED."""
+    hours: Annotated[float, Within(0.001, 1000)] = _DEFAULTS.hours
+    """Of a TRACE of sessions, for how long they are served."""
+    shared_prefix: bool = _DEFAULTS.shares_prefix
+    """No: sessions of a TRACE share no block, not even tools and system prompts of equal model and length."""
+    loop: Annotated[str, OneOf(LOOPS)] = CLOSED
+    """Closed: a session's next request comes its think time after the answer before it, where answers take
+    time; open: at its recorded time."""
+    block_tokens: Annotated[int | None, Within(1, 1 << 16)] = None
+    """Tokens of a block, such as vLLM's 16 or LMCache's 256: blocks of a TRACE are cut or joined, generated
+    prompts are cut; default: the trace's own, 512 if generated."""
+
+    @property
+    def generated_tokens(self) -> int:
+        """Tokens of a block of generated traffic."""
+        return self.block_tokens or MOONCAKE.block_tokens
+
+    def service(self, seed: int) -> Service:
+        """How recorded sessions are served."""
+        return Service(self.sessions_per_hour, self.hours, self.shared_prefix, seed, self.block_tokens)
+
+    def scenario_fields(self) -> dict[str, Any]:
+        """Return the fields of a simulated scenario's workload that say the same; none without a trace."""
+        if self.trace is None:
+            return {}
+        return {
+            "trace": str(self.trace.absolute()),
+            "sessions_per_hour": self.sessions_per_hour,
+            "hours": self.hours,
+            "shared_prefix": self.shared_prefix,
+            "loop": self.loop,
+        }
+
+    def read_trace(self, seed: int) -> Trace | None:
+        """Return the trace that is named, in blocks of the size that is asked for; None where none is named.
+        Raises TraceError."""
+        if self.trace is None:
+            return None
+        trace = load_trace(self.trace, self.service(seed))
+        if self.block_tokens is not None:
+            trace = trace.cut(self.block_tokens)
+        return trace.open_loop() if self.loop == OPEN else trace

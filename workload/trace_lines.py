@@ -1,0 +1,247 @@
+"""Requests in Mooncake's and Bailian's schemas, told apart by their fields.
+
+Either may have `chunk_ids` beside `hash_ids`: for each block an id of what it holds, whatever is before it,
+or null where the block is no chunk of its own (system prompts, questions, what does not fill a block). Equal
+ids mean equal content; the published traces have none.
+
+Errors (the file is refused before anything starts): a line that is not a JSON object of one of the schemas,
+a field that is missing or has the wrong type, an empty chain, a block twice in one chain, chunk ids that are
+not one for each block or that name a block that is not full, an input of zero tokens, times that go
+backwards, two schemas in one file, no requests at all. Warnings (reported, the file is used): unknown fields,
+an output of zero tokens, a gap of more than a minute without arrivals, a chain whose length does not fit its
+tokens, a block that follows two different blocks or has two different chunk ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workload.trace import (
+    BAILIAN,
+    CHAT_FIELDS,
+    CHUNK_IDS,
+    ID_BITS,
+    MAX_TIME_S,
+    MAX_TOKENS,
+    MOONCAKE,
+    SESSION,
+    InSession,
+    Request,
+    Schema,
+    Trace,
+    TraceError,
+    is_number,
+)
+
+GAP_WARNING_S = 60.0
+"""A longer time without arrivals is warned of; where a trace begins so late, times count from there."""
+WARNINGS_SHOWN = 3
+MS_PER_S = 1e3
+LEAST_UNIX_MS = 1e11
+"""A time so late is no second since a trace began, nor since 1970: it is a millisecond since then."""
+MAX_AFTER = 1000
+"""Requests that one request waits for."""
+
+Numbered = tuple[int, object]
+"""Number of a line, or of an item of an array, from 1 on; and the JSON value there."""
+
+
+def parse_trace(lines: Iterable[str], name: str) -> Trace:
+    """Return the trace of JSON lines; `name` is what messages call the file. Raises TraceError."""
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    return parse_records(((number, read_json(line, name, number)) for number, line in numbered), name)
+
+
+def read_json(text: str, name: str, number: int) -> object:
+    """Return the JSON value of a line; raises TraceError."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{name}:{number}: not JSON ({error})") from None
+
+
+def parse_records(records: Iterable[Numbered], name: str, keeps_times: bool = False) -> Trace:
+    """Return the trace of JSON values. Times count from the first request where that comes late, unless
+    `keeps_times`. Raises TraceError."""
+    reader = _Reader(name, keeps_times=keeps_times)
+    requests = tuple(reader.read(records))
+    if reader.schema is None:
+        raise TraceError(f"{name}: no requests in it")
+    return Trace(name, reader.schema, requests, warnings=reader.summary())
+
+
+@dataclass
+class _Reader:
+    """State of one pass over the file: the schema found, the last arrival, and the oddities seen."""
+
+    name: str
+    keeps_times: bool = False
+    schema: Schema | None = None
+    begin_s: float = 0.0
+    """What is taken off all times."""
+    ticks_per_s: float = 1.0
+    last_arrival_s: float = 0.0
+    parents: dict[int, int] = field(default_factory=dict)
+    chunk_of: dict[int, int | None] = field(default_factory=dict)
+    odd: dict[str, list[str]] = field(default_factory=dict)
+
+    def read(self, records: Iterable[Numbered]) -> Iterator[Request]:
+        for number, value in records:
+            yield self._request(number, value)
+
+    def summary(self) -> tuple[str, ...]:
+        """One line a kind of oddity: where it was seen first and how often."""
+        told = []
+        for kind, places in self.odd.items():
+            more = f" (and {len(places) - WARNINGS_SHOWN} more)" if len(places) > WARNINGS_SHOWN else ""
+            told.append(f"{self.name}: {kind}: {'; '.join(places[:WARNINGS_SHOWN])}{more}")
+        return tuple(told)
+
+    def _request(self, number: int, value: object) -> Request:
+        if not isinstance(value, dict):
+            raise self._error(number, f"expected a JSON object, found {type(value).__name__}")
+        record: dict[str, Any] = value
+        is_first = self.schema is None
+        schema = self._schema(number, record)
+        arrival_s = self._arrival_s(number, record, schema, is_first)
+        input_tokens = self._whole(number, record, "input_length", least=1)
+        output_tokens = self._whole(number, record, "output_length", least=0)
+        blocks = self._chain(number, record)
+        if arrival_s < self.last_arrival_s:
+            raise self._error(
+                number, f"arrives at {arrival_s:g} s, before the line above ({self.last_arrival_s:g} s)"
+            )
+        if arrival_s - self.last_arrival_s > GAP_WARNING_S:
+            self._note("gap without arrivals", number, f"{arrival_s - self.last_arrival_s:.0f} s")
+        if output_tokens == 0:
+            self._note("output_length is 0", number)
+        if len(blocks) != -(-input_tokens // schema.block_tokens):
+            self._note(
+                "chain does not fit input_length", number, f"{len(blocks)} blocks, {input_tokens} tokens"
+            )
+        self._check_parents(number, blocks)
+        chunks = self._chunks(number, record, blocks, input_tokens // schema.block_tokens)
+        self.last_arrival_s = arrival_s
+        place = self._place(number, record[SESSION]) if SESSION in record else None
+        request = Request(arrival_s, input_tokens, output_tokens, blocks, chunks=chunks, place=place)
+        if schema is MOONCAKE:
+            return request
+        chat, parent, turn = (self._whole(number, record, key, least=-1) for key in CHAT_FIELDS)
+        return replace(request, chat_id=chat, parent_chat_id=parent, turn=turn)
+
+    def _arrival_s(self, number: int, record: dict[str, Any], schema: Schema, is_first: bool) -> float:
+        ticks = self._number(number, record, "timestamp")
+        if is_first:
+            self.ticks_per_s = schema.ticks_per_s
+            if ticks >= LEAST_UNIX_MS and schema.ticks_per_s < MS_PER_S:
+                self.ticks_per_s = MS_PER_S
+                self._note("times are milliseconds since 1970", number)
+            if ticks / self.ticks_per_s > GAP_WARNING_S and not self.keeps_times:
+                self.begin_s = ticks / self.ticks_per_s
+                self._note("times count from the first request", number, f"{self.begin_s:g} s")
+        arrival_s = ticks / self.ticks_per_s - self.begin_s
+        if arrival_s > MAX_TIME_S:
+            raise self._error(number, f"arrives {arrival_s:g} s after the first, the most is {MAX_TIME_S:g}")
+        return arrival_s
+
+    def _schema(self, number: int, record: dict[str, Any]) -> Schema:
+        schema = BAILIAN if "chat_id" in record else MOONCAKE
+        missing = sorted(schema.required - record.keys())
+        if missing:
+            raise self._error(number, f"{schema.name} schema: no field {', '.join(missing)}")
+        if self.schema not in (None, schema):
+            raise self._error(number, f"{schema.name} schema, but the lines above are {self.schema.name}")
+        for unknown in sorted(record.keys() - schema.required - schema.optional):
+            self._note(f"unknown field {unknown!r} ignored", number)
+        self.schema = schema
+        return schema
+
+    def _chain(self, number: int, record: dict[str, Any]) -> tuple[int, ...]:
+        chain = record["hash_ids"]
+        if not isinstance(chain, list) or not all(map(_is_id, chain)):
+            raise self._error(number, f"hash_ids must be a list of whole numbers from 0 to 2^{ID_BITS} - 1")
+        if not chain:
+            raise self._error(number, "hash_ids is empty: a request has at least one block")
+        if len(set(chain)) != len(chain):
+            raise self._error(
+                number, "hash_ids holds a block twice: the ids are prefixes, so they cannot repeat"
+            )
+        return tuple(chain)
+
+    def _chunks(
+        self, number: int, record: dict[str, Any], blocks: tuple[int, ...], full_blocks: int
+    ) -> tuple[int | None, ...]:
+        chunks = record.get(CHUNK_IDS, [])
+        if not isinstance(chunks, list) or not all(chunk is None or _is_id(chunk) for chunk in chunks):
+            raise self._error(
+                number, f"{CHUNK_IDS} must be a list of whole numbers from 0 to 2^{ID_BITS} - 1, and nulls"
+            )
+        if CHUNK_IDS in record and len(chunks) != len(blocks):
+            raise self._error(
+                number,
+                f"{CHUNK_IDS} must have one entry for each of the {len(blocks)} blocks of hash_ids, "
+                f"not {len(chunks)}",
+            )
+        if any(chunk is not None for chunk in chunks[full_blocks:]):
+            raise self._error(
+                number,
+                f"{CHUNK_IDS}: only the {full_blocks} full blocks of the input can be chunks, "
+                "the others must be null",
+            )
+        for block, chunk in zip(blocks, chunks, strict=False):
+            if self.chunk_of.setdefault(block, chunk) != chunk:
+                self._note("a block has two different chunk ids", number, f"block {block}")
+        return tuple(chunks)
+
+    def _check_parents(self, number: int, blocks: tuple[int, ...]) -> None:
+        parent = -1
+        for block in blocks:
+            if self.parents.setdefault(block, parent) != parent:
+                self._note("a block follows two different blocks", number, f"block {block}")
+            parent = block
+
+    def _number(self, number: int, record: dict[str, Any], key: str) -> float:
+        value = record[key]
+        if not is_number(value) or not 0 <= value < float("inf"):
+            raise self._error(number, f"{key} must be a number, 0 or more, not {value!r:.40}")
+        return float(value)
+
+    def _whole(self, number: int, record: dict[str, Any], key: str, least: int) -> int:
+        value = record[key]
+        if type(value) is not int or value < least:
+            raise self._error(number, f"{key} must be a whole number, {least} or more, not {value!r:.40}")
+        if value > MAX_TOKENS and key not in CHAT_FIELDS:
+            raise self._error(number, f"{key} must be at most {MAX_TOKENS:,}, not {value:,}")
+        return value
+
+    def _place(self, number: int, value: object) -> InSession:
+        """Where a request stands in its session: what `generate.to_line` writes."""
+        fields = value if isinstance(value, dict) else {}
+        after = fields.get("after")
+        think_s = fields.get("think_s")
+        if (
+            not _is_id(fields.get("session"))
+            or not _is_id(fields.get("number"))
+            or not isinstance(after, list)
+            or len(after) > MAX_AFTER
+            or not all(map(_is_id, after))
+            or not is_number(think_s)
+            or not 0 <= think_s <= MAX_TIME_S
+        ):
+            raise self._error(
+                number,
+                f"{SESSION} must have session, number and after (a list) in whole numbers, and think_s",
+            )
+        return InSession(fields["session"], fields["number"], tuple(after), float(think_s))
+
+    def _note(self, kind: str, number: int, detail: str = "") -> None:
+        self.odd.setdefault(kind, []).append(f"line {number}" + (f", {detail}" if detail else ""))
+
+    def _error(self, number: int, reason: str) -> TraceError:
+        return TraceError(f"{self.name}:{number}: {reason}")
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << ID_BITS
