@@ -77,7 +77,7 @@ def test_command_lines_that_make_no_sense(arguments: str, reason: str) -> None:
 
 
 def test_packets_in_files() -> None:
-    options = parse_switch_options("-i 0@pcaps/a --use-files 2 program.p4".split())
+    options = parse_switch_options(["-i", "0@pcaps/a", "--use-files", "2", "program.p4"])
     assert (options.files_after_s, options.ports) == (2, {0: "pcaps/a"})
 
 
