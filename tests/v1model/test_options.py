@@ -87,3 +87,15 @@ def test_p4runtime_may_listen_elsewhere_where_thrift_is_what_was_asked_for() -> 
     with_address = "--no-p4 --thrift-port 9091 -- --grpc-server-addr 127.0.0.1:9559"
     assert not parse_switch_options(with_address.split()).may_listen_elsewhere
     assert not parse_switch_options(["--no-p4"]).may_listen_elsewhere
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--priority-queues", "4", "--no-p4"], ["--no-p4", "--", "--priority-queues", "4"]]
+)
+def test_priority_queues(arguments: list[str]) -> None:
+    assert parse_switch_options(arguments).priority_queues == 4
+
+
+def test_more_queues_than_priorities() -> None:
+    with pytest.raises(UsageError, match="1 to 8"):
+        parse_switch_options(["--no-p4", "--", "--priority-queues", "9"])
