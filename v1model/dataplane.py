@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from v1model.ir import ActionCall, KeyMatch, Program
 
@@ -232,6 +233,9 @@ class DataPlane(Protocol):
 
     def interrupt_wait(self) -> None:
         """A `wait_events` that goes on returns at once with what there is, else the next one."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """While inside, no packet is processed; those that come wait."""
 
     def reset(self) -> None:
         """Back to the state after loading (RECONCILE_AND_COMMIT of another program makes a new one)."""

@@ -265,6 +265,12 @@ class Switch:
             if was_running:
                 self.start()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While inside, no packet is processed; those that come wait."""
+        with self._lock, self._paused():
+            yield
+
     def start(self) -> None:
         """Forwards packets between the attached interfaces, in a thread without the GIL."""
         with self._lock:
