@@ -109,7 +109,7 @@ def _run(options: SwitchOptions) -> None:
         in_files=files is not None,
     )
     server = _p4runtime_server(options, engine)
-    process = SwitchUnderP4Runtime(server.service.device, engine, externs)
+    process = SwitchUnderP4Runtime(server.service.device, engine, externs, server.address)
     dispatcher = Dispatcher(Services(process.switch, process))
     server.serve_own_calls(_OwnCalls(engine, dispatcher))
     thrift = None

@@ -43,6 +43,7 @@ def folder(tmp_path: Path) -> Path:
     commands = {
         **dict.fromkeys(("weir-p4c", "p4c"), ours.format(".p4c")),
         **dict.fromkeys(("weir-switch-grpc", "simple_switch"), ours.format(" switch")),
+        "simple_switch_CLI": ours.format(" cli"),
         "python3": f'exec {PYTHON} "$@"',
     }
     if shutil.which("sudo") is None:

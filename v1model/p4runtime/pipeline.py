@@ -98,7 +98,9 @@ class Pipeline:
         with self._lock:
             self._check_in_use()
             with pause:
-                return write_all_or_none(updates, self._handler, self._write_one)
+                tables = self._schema.tables.values()
+                metered = {table.id for table in tables if table.has_direct_meter}
+                return write_all_or_none(updates, self._handler, self._write_one, metered)
 
     def read(
         self,

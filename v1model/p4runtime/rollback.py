@@ -9,7 +9,7 @@ from v1model.p4runtime.entity import DELETE, INSERT, MODIFY, Answer
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from v1model.p4runtime.entity import EntityHandler
 
@@ -34,13 +34,15 @@ def write_all_or_none(
     updates: Sequence[p4runtime_pb2.Update],
     handler: Callable[[str | None], EntityHandler],
     write: Callable[[p4runtime_pb2.Update], DataPlaneError | None],
+    metered: Collection[int],
 ) -> list[DataPlaneError | None]:
     """Write updates in order; after an error undo those before it. Then every update has an error, which is
-    ABORTED but for the one that failed. `handler` gives that of a kind of entity, `write` does one update."""
+    ABORTED but for the one that failed. `handler` gives that of a kind of entity, `write` does one
+    update; `metered`: ids of tables with direct meters."""
     done: list[Inverse] = []
     for position, update in enumerate(updates):
         try:
-            inverse = _inverse(update, handler)
+            inverse = _inverse(update, handler, metered)
             error = write(update)
         except DataPlaneError as raised:
             error = raised
@@ -62,7 +64,9 @@ def _undo(done: list[Inverse], write: Callable[[p4runtime_pb2.Update], DataPlane
                 raise DataPlaneError("INTERNAL", f"a batch failed and could not be undone: {error}")
 
 
-def _inverse(update: p4runtime_pb2.Update, handler: Callable[[str | None], EntityHandler]) -> Inverse:
+def _inverse(
+    update: p4runtime_pb2.Update, handler: Callable[[str | None], EntityHandler], metered: Collection[int]
+) -> Inverse:
     """The updates that undo one, to be asked for before it is written."""
     kind = update.entity.WhichOneof("entity")
     if update.type == INSERT:
@@ -70,27 +74,32 @@ def _inverse(update: p4runtime_pb2.Update, handler: Callable[[str | None], Entit
     if kind is None or update.type not in (MODIFY, DELETE):
         return []  # the write says what is wrong
     message = getattr(update.entity, kind)
-    before = _read(handler(kind), kind, message, is_deleted=update.type == DELETE)
+    wanted = _name_of(kind, message, is_deleted=update.type == DELETE)
+    if kind == "table_entry" and message.table_id in metered and not message.is_default_action:
+        wanted.meter_config.SetInParent()
+    before = _read(handler(kind), kind, wanted)
     return [(INSERT if update.type == DELETE else MODIFY, entity) for entity in before]
 
 
-def _read(handler: EntityHandler, kind: str, message: Any, *, is_deleted: bool) -> list[p4runtime_pb2.Entity]:
-    """The entities that a message names, as they are now."""
+def _name_of(kind: str, message: Any, *, is_deleted: bool) -> Any:
+    """What reads the entities that a message names, with all that a write of it may change."""
     wanted = type(message)()
     wanted.CopyFrom(message)
-    if kind in _NAMES:
-        for field, _ in message.ListFields():
-            if field.name not in _NAMES[kind]:
-                wanted.ClearField(field.name)
-    if kind == "table_entry" and not message.is_default_action:
-        if is_deleted or message.HasField("counter_data"):
-            wanted.counter_data.SetInParent()
-        wanted.meter_config.SetInParent()
+    for field, _ in message.ListFields():
+        if field.name not in _NAMES.get(kind, (field.name,)):
+            wanted.ClearField(field.name)
+    if kind == "table_entry" and (is_deleted or message.HasField("counter_data")):
+        wanted.counter_data.SetInParent()  # of a table without direct counters none is read
+    return wanted
+
+
+def _read(handler: EntityHandler, kind: str, wanted: Any) -> list[p4runtime_pb2.Entity]:
+    """The entities that `wanted` names, as they are now and can be written."""
     answer = Answer()
     for _ in handler.read(wanted, answer):
         pass
     entities = [e for response in (*answer.take_full(), answer.take_rest()) for e in response.entities]
-    return [_writable(entity) for entity in entities if kind != "table_entry" or _is_same(entity, message)]
+    return [_writable(entity) for entity in entities if kind != "table_entry" or _is_same(entity, wanted)]
 
 
 def _is_same(entity: p4runtime_pb2.Entity, message: p4runtime_pb2.TableEntry) -> bool:

@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from v1model import without_effect
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.multicast_nodes import MulticastNodes
 from v1model.remote.data_plane import RemoteDataPlane, running_program
 from v1model.remote.device import REFUSED, DeviceCommands
 from v1model.remote.direct import CounterAndMeterCommands
-from v1model.remote.own_calls import OwnCalls, RemoteNodes
+from v1model.remote.own_calls import OwnCalls, RemoteNodes, p4runtime_address
 from v1model.remote.profiles import ProfileCommands
 from v1model.remote.queues import QueueCommands
 from v1model.remote.session import Session
@@ -80,6 +81,12 @@ class Commands:
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: every command was done; 1: one was not, the others were."""
     options = _options(arguments)
+    try:
+        if options.thrift_port is not None:
+            options.address = p4runtime_address(options.thrift_port)
+    except (OSError, EOFError, DataPlaneError) as error:
+        print(f"weir-cli: no weir-switch with --thrift-port {options.thrift_port}: {error}", file=sys.stderr)
+        return FAILURE
     session = Session(options.address, options.device_id, options.election_id)
     try:
         commands = Commands(session, options.program, print)
@@ -128,6 +135,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--address", default="127.0.0.1:9559", help="the P4Runtime server (default: %(default)s)"
     )
+    parser.add_argument(
+        "--thrift-port", type=int, metavar="N", help="the switch with this Thrift port, instead of --address"
+    )
+    without_effect.accept(parser, {"--thrift-ip": None, "--json": None, "--pre": None})
     parser.add_argument("--device-id", type=int, default=0, metavar="N")
     parser.add_argument(
         "--election-id",

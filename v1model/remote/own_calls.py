@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 from typing import TYPE_CHECKING, Any
 
 from v1model.dataplane import DataPlaneError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from v1model.remote.session import Session
 
 PORTS = 512
+LOOPBACK, CONNECT_TIMEOUT_S = "127.0.0.1", 10.0
 _MIRRORING = StructOf((I32, I32))
 
 
@@ -47,6 +49,26 @@ class OwnCalls:
         if 1 in answer:
             raise DataPlaneError("FAILED_PRECONDITION", answer[1][2].decode(errors="replace"))
         return answer.get(0)
+
+
+def p4runtime_address(thrift_port: int) -> str:
+    """The P4Runtime address of the switch with a Thrift port of this machine. Raises OSError, EOFError, or
+    DataPlaneError if it is no weir-switch."""
+
+    def take(count: int) -> bytes:
+        data = stream.read(count)
+        if len(data) < count:
+            raise EOFError("the connection was closed")
+        return data
+
+    with socket.create_connection((LOOPBACK, thrift_port), CONNECT_TIMEOUT_S) as connection:
+        connection.sendall(message("weir:p4runtime_address", CALL, 0, struct_of()))
+        with connection.makefile("rb") as stream:
+            reader = Reader(take)
+            _, _, answer = reader.message(REPLY, EXCEPTION)
+    if reader.kind == EXCEPTION:
+        raise DataPlaneError("UNIMPLEMENTED", "BMv2 does not say where it serves P4Runtime: use --address")
+    return str(answer[0].decode())
 
 
 class RemoteNodes:

@@ -30,6 +30,7 @@ class SwitchProcess(Protocol):
 
     device_id: int
     thrift_port: int  # 0: none
+    p4runtime_address: str
 
     def config(self) -> bytes:
         """Return the device config that the switch runs, or that waits to be swapped in."""
@@ -150,6 +151,17 @@ class Device:
             if one["name"] == wanted:
                 return int(one["id"])
         raise DataPlaneError("NOT_FOUND", f"nothing is called {wanted}")
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The service weir, which BMv2 does not have: so weir-cli finds a switch by its Thrift port."""
+
+    process: SwitchProcess
+
+    @call(0, STRING)
+    def p4runtime_address(self) -> str:
+        return self.process.p4runtime_address
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,10 @@ _Request = p4runtime_pb2.SetForwardingPipelineConfigRequest
 class SwitchUnderP4Runtime:
     """What Thrift calls do to the device that P4Runtime serves, too."""
 
-    def __init__(self, device: Device, engine: EmbeddedEngine, externs: ExternSource | None) -> None:
+    def __init__(
+        self, device: Device, engine: EmbeddedEngine, externs: ExternSource | None, p4runtime_address: str
+    ) -> None:
+        self.p4runtime_address = p4runtime_address
         self._device, self._engine, self._externs = device, engine, externs
         self.device_id = device.device_id
         self.thrift_port = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from v1model.multicast_nodes import MulticastNodes
 from v1model.thrift.arrays import Arrays
-from v1model.thrift.device import Clock, Device, Queues
+from v1model.thrift.device import Addresses, Clock, Device, Queues
 from v1model.thrift.profiles import Profiles
 from v1model.thrift.replication import Mirroring, Multicast
 from v1model.thrift.tables import Tables
@@ -28,6 +28,7 @@ class Services:
         self._always: dict[str, list[object]] = {
             "standard": [self._device],
             "simple_switch": [Clock(switch), Queues(process)],
+            "weir": [Addresses(process)],
         }
         self._made: dict[str, list[object]] = {}
         self._made_for: Switch | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ from v1model.thrift.binary import (
 from v1model.thrift.tables import COUNTER_VALUE
 from v1model.thrift.values import EXACT, LPM, MATCH_PARAMS, RANGE, RATES, TERNARY
 
+ROOT = Path(__file__).parents[3]
 PROGRAM = Path(__file__).parents[1] / "remote" / "commands.p4"
 CONTEXT = (I32, 0)
 DATA = ListOf(STRING)
@@ -315,6 +318,19 @@ def test_queues_have_limits(call: Client) -> None:
     wrong = struct_of(field(1, I32, 600), field(2, I32, 50))
     name = "simple_switch:set_egress_queue_depth"
     assert "port 600" in call.refused(message(name, CALL, 1, wrong))[1]
+
+
+def test_weir_cli_finds_a_switch_by_its_thrift_port(call: Client, port: int) -> None:
+    """As simple_switch_CLI is called."""
+    add_route(call, b"\x0a\0\0\0", 8, 1)
+    command = [sys.executable, "-m", "v1model", "cli", "--thrift-port", str(port)]
+    done = subprocess.run(
+        command, cwd=ROOT, input="table_num_entries route\n", capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    nowhere = subprocess.run([*command[:-1], "9"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert nowhere.returncode == 1
+    assert "no weir-switch with --thrift-port 9" in nowhere.stderr
 
 
 def test_strange_calls_are_answered_and_the_connection_goes_on(call: Client) -> None:
