@@ -99,8 +99,8 @@ class Pipeline:
             self._check_in_use()
             with pause:
                 tables = self._schema.tables.values()
-                metered = {table.id for table in tables if table.has_direct_meter}
-                return write_all_or_none(updates, self._handler, self._write_one, metered)
+                direct = {table.id: (table.has_direct_counter, table.has_direct_meter) for table in tables}
+                return write_all_or_none(updates, self._handler, self._write_one, direct)
 
     def read(
         self,

@@ -9,9 +9,12 @@ from v1model.p4runtime.entity import DELETE, INSERT, MODIFY, Answer
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from v1model.p4runtime.entity import EntityHandler
+
+    # By a table's id, whether it has direct counters and direct meters.
+    DirectResources = Mapping[int, tuple[bool, bool]]
 
 # The fields that name an entity; the others are what is written.
 _NAMES = {
@@ -34,15 +37,15 @@ def write_all_or_none(
     updates: Sequence[p4runtime_pb2.Update],
     handler: Callable[[str | None], EntityHandler],
     write: Callable[[p4runtime_pb2.Update], DataPlaneError | None],
-    metered: Collection[int],
+    direct: DirectResources,
 ) -> list[DataPlaneError | None]:
     """Write updates in order; after an error undo those before it. Then every update has an error, which is
     ABORTED but for the one that failed. `handler` gives that of a kind of entity, `write` does one
-    update; `metered`: ids of tables with direct meters."""
+    update; `direct` is of all tables."""
     done: list[Inverse] = []
     for position, update in enumerate(updates):
         try:
-            inverse = _inverse(update, handler, metered)
+            inverse = _inverse(update, handler, direct)
             error = write(update)
         except DataPlaneError as raised:
             error = raised
@@ -65,7 +68,7 @@ def _undo(done: list[Inverse], write: Callable[[p4runtime_pb2.Update], DataPlane
 
 
 def _inverse(
-    update: p4runtime_pb2.Update, handler: Callable[[str | None], EntityHandler], metered: Collection[int]
+    update: p4runtime_pb2.Update, handler: Callable[[str | None], EntityHandler], direct: DirectResources
 ) -> Inverse:
     """The updates that undo one, to be asked for before it is written."""
     kind = update.entity.WhichOneof("entity")
@@ -74,22 +77,24 @@ def _inverse(
     if kind is None or update.type not in (MODIFY, DELETE):
         return []  # the write says what is wrong
     message = getattr(update.entity, kind)
-    wanted = _name_of(kind, message, is_deleted=update.type == DELETE)
-    if kind == "table_entry" and message.table_id in metered and not message.is_default_action:
-        wanted.meter_config.SetInParent()
+    wanted = _name_of(kind, message)
+    if kind == "table_entry" and not message.is_default_action:
+        has_counter, has_meter = direct.get(message.table_id, (False, False))
+        if has_counter and (update.type == DELETE or message.HasField("counter_data")):
+            wanted.counter_data.SetInParent()
+        if has_meter:
+            wanted.meter_config.SetInParent()
     before = _read(handler(kind), kind, wanted)
     return [(INSERT if update.type == DELETE else MODIFY, entity) for entity in before]
 
 
-def _name_of(kind: str, message: Any, *, is_deleted: bool) -> Any:
-    """What reads the entities that a message names, with all that a write of it may change."""
+def _name_of(kind: str, message: Any) -> Any:
+    """What reads the entities that a message names."""
     wanted = type(message)()
     wanted.CopyFrom(message)
     for field, _ in message.ListFields():
         if field.name not in _NAMES.get(kind, (field.name,)):
             wanted.ClearField(field.name)
-    if kind == "table_entry" and (is_deleted or message.HasField("counter_data")):
-        wanted.counter_data.SetInParent()  # of a table without direct counters none is read
     return wanted
 
 
