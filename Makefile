@@ -15,7 +15,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help checked reference bench setup run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
+.PHONY: help checked reference bench setup run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -158,6 +158,13 @@ lint: $(READY)
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-cache
+
+docs: .venv-docs/.ready ## build the site in build/site: every link and anchor checked
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	@echo "Written to build/site/index.html"
+
+.venv-docs/.ready: requirements-docs.lock scripts/docs-setup.sh
+	@sh scripts/docs-setup.sh
 
 format: $(READY) ## format the Python code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
