@@ -19,7 +19,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -168,6 +168,13 @@ lint: $(READY_ALL)
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-cache
 
+docs: .venv-docs/.ready ## build the site in build/site: every link and anchor checked
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	@echo "Written to build/site/index.html"
+
+.venv-docs/.ready: requirements-docs.lock scripts/docs-setup.sh
+	@sh scripts/docs-setup.sh
+
 format: $(READY_ALL) ## format the Python code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
 
@@ -197,4 +204,4 @@ clean: ## end what a crashed run left: namespaces, interfaces, processes, captur
 	@rm -rf results .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info v1model/build v1model/*.egg-info
 
 distclean: clean ## also remove all that set-up made: the virtual environments
-	@rm -rf .venv .venv-shell .venv*.part .venv*.old .venv-blocks .venv-engines
+	@rm -rf .venv .venv-docs .venv-shell .venv*.part .venv*.old .venv-blocks .venv-engines
