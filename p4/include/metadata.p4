@@ -61,7 +61,7 @@ const bit<32> OUTCOME_FILL_ENDED      = 17; // VALUE that was fetched for a slot
 const bit<32> OUTCOME_PUT             = 18; // PUT or PUT_ACK forwarded
 const bit<32> OUTCOME_REPLICATED      = 19; // PUT forwarded to several ports
 const bit<32> OUTCOME_MESSAGE         = 20; // STAT, FOUND, HELLO, LIST, KEYS, EXPECT, DELETE, DELETED or MEMBERS forwarded
-const bit<32> OUTCOME_CONTROL         = 21; // INVALIDATE, RECLAIM, FILL or PUSH carried out
+const bit<32> OUTCOME_CONTROL         = 21; // RECLAIM, FILL or PUSH carried out
 const bit<32> OUTCOME_NOT_RESIDENT    = 22; // control operation on what no slot holds: returned
 const bit<32> OUTCOME_LOST            = 23; // dropped on purpose (faults.p4, in tests and experiments only)
 const bit<32> OUTCOME_TOLD            = 24; // STAT of a block that the pool holds: answered
@@ -70,7 +70,7 @@ const bit<32> OUTCOMES                = 25;
 // What a port may send (table port_role).
 const bit<8> ROLE_REQUEST = 1;  // GET, STAT, HELLO, DELETE; without REPLY also PUT, EXPECT
 const bit<8> ROLE_REPLY   = 2;  // VALUE, NOT_FOUND, PUT_ACK, REFUSED, FOUND, KEYS, DELETED; with REQUEST also LIST
-const bit<8> ROLE_CONTROL = 4;  // INVALIDATE, RECLAIM, FILL, PUSH, MEMBERS, and flags FILL and RECLAIM
+const bit<8> ROLE_CONTROL = 4;  // RECLAIM, FILL, PUSH, MEMBERS, and flags FILL and RECLAIM
 const bit<8> ROLE_TRUNK   = 8;  // another switch: speaks for many, and has checked them
 
 #endif

@@ -13,14 +13,15 @@ import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from commands.declarations import DECLARED, Within
+from commands.options import read
 from emulator.result import revision
 from experiments.bench.values.measure import ECHO, SWITCH, TRAFFIC, UDP, Costs, measure, parts
 from experiments.page import Section, lines, write_report
@@ -31,39 +32,27 @@ HISTORY: Final = Path(__file__).resolve().parents[3] / "docs" / "values-history.
 ENGINES: Final = ("echo", "embedded")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ValuesOptions:
-    """In the order of `_OPTIONS`."""
+    """What one `make bench WHAT=values` measures."""
 
-    sizes: tuple[int, ...]
-    rounds: int
-    seconds: float
-    results: Path
-    record: bool
-
-
-def _size(text: str) -> int:
-    return int(one_of([str(size) for size in SIZES])(text))
-
-
-_OPTIONS: Final = (
-    Option(
-        "SIZES", list_of(lambda text: int(one_of(list(map(str, SIZES)))(text))), SIZES, "bytes of a value"
-    ),
-    Option("ROUNDS", whole(1, 100), 3, "turns of every size"),
-    Option("SECONDS", number(0.05, 10), 0.5, "that one run of a generator sends"),
-    Option("RESULTS", Path, Path("results/bench-values"), "folder for summary.json"),
-    Option("RECORD", yes_or_no, False, "1: append the ratios to docs/values-history.csv"),
-)
+    sizes: tuple[Annotated[int, Within(min(SIZES), max(SIZES))], ...] = SIZES
+    """Bytes of a value: 512, 1408, 8192."""
+    rounds: Annotated[int, Within(1, 100)] = 3
+    """Turns of every size."""
+    seconds: Annotated[float, Within(0.05, 10)] = 0.5
+    """That one run of a generator sends."""
+    results: Path = Path("results/bench-values")
+    """Folder for summary.json."""
+    record: bool = False
+    """1: append the ratios to docs/values-history.csv."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     return run_command(
         arguments,
-        lambda given: parse_into(
-            ValuesOptions, _OPTIONS, given, "python -m experiments.bench.values", __doc__ or ""
-        ),
+        lambda given: read(ValuesOptions, given, "python -m experiments.bench.values", __doc__ or ""),
         _run,
     )
 

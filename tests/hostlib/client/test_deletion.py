@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
@@ -542,7 +542,6 @@ def test_a_controller_is_asked_for_the_pools_of_all_switches(answers: bool) -> N
     run(main)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 1 << 16),
     faults=st.builds(
