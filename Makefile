@@ -15,7 +15,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help checked reference bench setup run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
+.PHONY: help checked reference bench setup run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -59,6 +59,9 @@ run: $(READY) ## play a trace on a Mininet star without and with the pool; the t
 
 topo: $(READY) ## start a topology with switch and controller, and give Mininet's CLI
 	@$(PYTHON) -m experiments.run.topo
+
+simulate: $(READY) ## simulate the scenario of make run, or of a file, at real scale (SCENARIO=file.toml JSON=1)
+	@$(PYTHON) -m experiments.simulate
 
 shell: $(READY) $(SHELL_READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
 	@$(PYTHON) -m experiments.run.shell

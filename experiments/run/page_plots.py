@@ -9,9 +9,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
-from emulator.modes import MODES
 from experiments.page import SERIES, base_layout, series_style
 from experiments.sources import answering, sources
+from scenario.modes import MODES
 
 MOST_LINE_PX = 16
 CDF_POINTS = 400

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from emulator import disturbance
 from emulator.machine import ADVICE
-from emulator.modes import MODES
 from emulator.repeats import FIGURES, Repeats
 from emulator.result import Evictions, RunResult
 from experiments.sources import answering
+from scenario.modes import MODES
 
 _Row = tuple[str, Callable[[RunResult], str]]
 

@@ -12,7 +12,7 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
-from simulator.scenario import Scenario
+from scenario import Scenario
 from workload.trace_files import session_files
 
 ROOT = Path(__file__).resolve().parents[2]

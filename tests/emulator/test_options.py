@@ -12,25 +12,25 @@ def parse(*arguments: str) -> RunOptions:
 
 def test_defaults_describe_the_demo() -> None:
     options = parse()
-    assert (options.engine, options.topology) == ("embedded", "star")
-    assert options.trace is None
+    assert (options.emulation.engine, options.network.topology) == ("embedded", "star")
+    assert options.workload.trace is None
 
 
 def test_make_variables_arrive_through_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEIR_HOSTS", "4")
     monkeypatch.setenv("WEIR_POLICY", "lru")
     options = parse()
-    assert (options.hosts, options.policy) == (4, "lru")
+    assert (options.nodes.count, options.pool.policy) == (4, "lru")
 
 
 def test_the_command_line_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEIR_HOSTS", "4")
-    assert parse("--hosts", "5").hosts == 5
+    assert parse("--hosts", "5").nodes.count == 5
 
 
 def test_an_empty_variable_is_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEIR_TRACE", "")
-    assert parse().trace is None
+    assert parse().workload.trace is None
 
 
 def test_nodes_that_lend_take_no_evicted_blocks_unless_someone_says_so() -> None:
@@ -48,7 +48,7 @@ def test_nodes_that_lend_take_no_evicted_blocks_unless_someone_says_so() -> None
         ("SCHEDULER", "x", r"SCHEDULER: there is no 'x': choose one of random"),
         ("TIERS", "x", r"TIERS: there is no 'x': choose one of exclusive, inclusive, by-value"),
         ("HOSTS", "0", r"HOSTS: must be from 1 to 256, not 0"),
-        ("STORES", "-1", r"STORES: must be from 0 to 64, not -1"),
+        ("STORES", "-1", r"STORES: must be from 0 to 256, not -1"),
         ("HOSTS", "many", r"HOSTS: must be a whole number, not 'many'"),
         ("SCALE", "nan", r"SCALE: must be from 1 to 1000000000, or auto, not nan"),
         ("REQUESTS", "1e9", r"REQUESTS: must be a whole number"),

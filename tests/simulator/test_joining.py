@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import ScenarioError
 from experiments.simulate.emulate import Emulator
+from scenario import Scenario
 from simulator.messages import Block
 from simulator.result import SimResult
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import _Run, prepare, simulate
 from simulator.system import System
 from workload.schedule import PLANNED

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import ScenarioError
+from scenario import Scenario
 from simulator.checks import check, pool_blocks
 from simulator.lenders import LentBlock
 from simulator.messages import Block
 from simulator.money import bill
 from simulator.result import SimResult
-from simulator.scenario import Scenario, ScenarioError
 from tests.simulator.chains import COST, CROWD, found, play
 
 NO_POOL: dict[str, object] = {"memory": "none"}

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import Document, ScenarioError
+from scenario import GB, Scenario
+from scenario.reading import decode_scenario
 from simulator.checks import cost_model, pool_size, rungs, sizes
 from simulator.result import SimResult
-from simulator.scenario import GB, Scenario, decode_scenario
-from simulator.schema import Document, ScenarioError
 from simulator.simulation import simulate
 
 STREAMS = Scenario().changed(

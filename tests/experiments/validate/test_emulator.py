@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from commands.toml_file import ScenarioError
 from experiments.simulate.emulate import Emulator
 from experiments.validate.emulator import compare, incast
+from scenario import Scenario
 from simulator.checks import cost_model, ladder, pool_blocks, sizes
 from simulator.measured import ENTRY_DIGEST_S
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import simulate
 from workload.levels import find_ladder
 
