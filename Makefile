@@ -25,7 +25,7 @@ help: ## print this help
 	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED LIVE=1"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file|folder SESSIONS_PER_HOUR HOURS BLOCK_TOKENS LOOP REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
-	@echo "  TTFT_SLO EVICTION TIERS GATE HINTS FETCH PUSH JOINING REQUESTS_FIRST MODES RUNS TENANTS SECURE"
+	@echo "  TTFT_SLO EVICTION TIERS GATE HINTS PUSH JOINING REQUESTS_FIRST MODES RUNS TENANTS SECURE"
 	@echo "  METRICS TRACES PCAP            e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
@@ -38,19 +38,23 @@ checked: export EMPTY := $(EMPTY)
 checked:
 	@awk -f scripts/variables.awk commands/variables.tsv $(MAKEFILE_LIST)
 
+# Before what a command needs besides is compiled or installed: all that it is told, as it will read it.
+told-%: $(READY)
+	@$(PYTHON) -m experiments.check $*
+
 $(INSTALLED): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh | checked
-	@sh scripts/setup.sh
+	@sh scripts/one-at-a-time.sh setup sh scripts/setup.sh
 
 $(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch] controller/policies/reuse/native/*.[ch])
-	@$(PYTHON) -m hostlib.native
-	@$(PYTHON) -m controller.policies.reuse.native
+	@sh scripts/one-at-a-time.sh setup $(PYTHON) -m hostlib.native
+	@sh scripts/one-at-a-time.sh setup $(PYTHON) -m controller.policies.reuse.native
 	@touch $@
 
 $(SHELL_READY): requirements-shell.lock scripts/shell-setup.sh
 	@sh scripts/shell-setup.sh
 
 compiled: $(READY) ## compile the simulator, about a minute and once for each version of it: it runs twice as fast
-	@$(PYTHON) -m experiments.simulate.compile
+	@sh scripts/one-at-a-time.sh compile $(PYTHON) -m experiments.simulate.compile
 
 setup: $(READY) ## install what is missing: Debian packages, virtual environment, pinned packages
 
@@ -78,16 +82,16 @@ incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool,
 guidelines: $(READY) ## load through segments: batch, request and block size, interleaving, one hot page, engines (NODES)
 	@$(PYTHON) -m experiments.guidelines
 
-engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
-	@nice -n 10 sh scripts/setup-engines.sh
+engines: told-engines ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
+	@nice -n 10 sh scripts/one-at-a-time.sh engines sh scripts/setup-engines.sh
 	@$(PYTHON) -m experiments.engines
 
-kv-conformance: $(READY) ## any KV connector against recomputing: keys, failures, races, bounds (CONNECTORS, CASES, SEED, MINUTES)
-	@nice -n 10 sh scripts/setup-engines.sh
+kv-conformance: told-kv-conformance ## any KV connector against recomputing: keys, failures, races, bounds (CONNECTORS, CASES, SEED, MINUTES)
+	@nice -n 10 sh scripts/one-at-a-time.sh engines sh scripts/setup-engines.sh
 	@.venv-engines/bin/python -m engines.conformance
 
-blocks: $(READY) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
-	@nice -n 10 sh scripts/setup-blocks.sh
+blocks: told-blocks ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
+	@nice -n 10 sh scripts/one-at-a-time.sh blocks sh scripts/setup-blocks.sh
 	@OMP_WAIT_POLICY=PASSIVE .venv-blocks/bin/python -m experiments.blocks
 	@case "$(RECORD)" in ""|0|no|false|off) $(PYTHON) -m experiments.worth --shapes=chat,passages --blocks=300,3000 \
 	  --requests=300 --seeds=2 --results=results/blocks/worth ;; esac
@@ -104,22 +108,22 @@ soak: $(READY) ## one network for long, under load and random faults: does anyth
 intruders: $(READY) ## one port floods the network while others work: what succeeds, whom it slows down (ATTACKS)
 	@$(PYTHON) -m experiments.faults.intruders
 
-routing: $(READY) compiled ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
+routing: told-routing compiled ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
 	@$(PYTHON) -m experiments.routing
 
-validate: $(READY) compiled ## the simulator against the emulator and the literature
+validate: told-validate compiled ## the simulator against the emulator and the literature
 	@$(PYTHON) -m experiments.validate
 
-study: $(READY) compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
+study: told-study compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
 	@$(PYTHON) -m experiments.study
 
 simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
 	@$(PYTHON) -m experiments.simulate_faults
 
-codecs: $(READY) compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
+codecs: told-codecs compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
 	@$(PYTHON) -m experiments.codecs
 
-worth: $(READY) compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
+worth: told-worth compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
 	@$(PYTHON) -m experiments.worth
 
 bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots, emulation or disturbance

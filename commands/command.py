@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from rich.console import Console, RenderableType
@@ -26,6 +26,7 @@ from rich.progress import (
 
 from commands.errors import ExperimentError
 from commands.interrupt import raise_on_signals
+from commands.one_at_a_time import one_at_a_time
 from commands.verbosity import QUIET, VERBOSE, verbosity
 from controller.errors import ControllerError
 from controller.policies import PolicyError
@@ -145,12 +146,18 @@ def run_command(
     work: Callable[[Screen, Options], int],
     interrupted: str = INTERRUPTED,
 ) -> int:
-    """The exit code: `work`'s, 2 for bad input, 130 after an interrupt."""
+    """Return the exit code: `work`'s, 2 for bad input, 130 after an interrupt.
+
+    Options with a folder of results (`results`) hold it: a second command waits for the first.
+    """
     raise_on_signals()
     screen = Screen()
     try:
         screen.level = verbosity(arguments)
-        return work(screen, parse(arguments))
+        options = parse(arguments)
+        folder = getattr(options, "results", None)
+        with nullcontext() if folder is None else one_at_a_time(folder, screen.warn):
+            return work(screen, options)
     except BAD_INPUT as error:
         screen.error(str(error))
     except OSError as error:

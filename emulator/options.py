@@ -14,6 +14,7 @@ from controller.config import AUTO
 from hostlib.model.gate import ANSWERS
 from scenario import GB, Scenario
 from scenario.reading import DEMO, completed, read_values
+from scenario.rules import PLAYED
 from workload.cost import DEFAULT_MODEL, MODELS, make_cost_model
 from workload.trace import MOONCAKE, Trace
 
@@ -40,6 +41,11 @@ class RunOptions(Scenario):
         if self.model.name in MODELS:
             return ModelChoice(self.model.name)
         return ModelChoice(DEFAULT_MODEL, Path(self.model.name))
+
+    @property
+    def results(self) -> Path:
+        """Folder for the results."""
+        return self.emulation.results
 
     @property
     def scale(self) -> float | None:
@@ -128,6 +134,14 @@ def _blocks(blocks: int | None, size_gb: float, block_bytes: float) -> int:
 def is_played(key: Key) -> bool:
     """Whether the emulator has a key; files may say others, for the simulator."""
     return key.own_variable or key.path not in {other.path for other in keys_of(Scenario)}
+
+
+def without_effect(file: Path) -> list[str]:
+    """Return the keys of a file that the emulator has no use for: costs that it has for real, prices."""
+    keys = {key.path: key for key in keys_of(Scenario)}
+    given = [path for path in read_values(file) if path[1:] and not is_played(keys[path])]
+    refused = {rule.key for rule in PLAYED}
+    return [".".join(path) for path in given if ".".join(path) not in refused]
 
 
 def read_run(kind: type[Told], arguments: Sequence[str], program: str, description: str) -> Told:

@@ -5,6 +5,7 @@ Pure preparation: bad input is refused here, before a network exists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from controller.config import (
 from emulator.control_plane import switch_configs
 from emulator.options import RunOptions
 from emulator.tenants import Tenant, share_of, tenants_of
-from hostlib.protocol.wire import VALUE_BYTES
+from hostlib.protocol.wire import MAX_FRAGMENTS, VALUE_BYTES
 from scenario.modes import Mode
 from scenario.rules import check_played
 from scenario.tables import MAX_POOL_BLOCKS
@@ -55,6 +56,8 @@ OPEN_LOOP_WARNING = (
     f"{{}}: requests come at their recorded times: with SCHEDULER={SESSIONS} a session's next request waits "
     "for the answer before it"
 )
+MAX_POOL_SLOTS = (1 << 31) // 640
+"""Values in a pool: with what is kept of each beside it they fill the arrays that a P4 program may have."""
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
 SPARE_SHARE = 0.04
 """Of a pool's slots, where blocks differ in length: what policies may not count on (`make bench
@@ -176,7 +179,24 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
     plain = make_cost_model(options.model_choice.preset, options.model.gpu, trace.block_tokens)
     options = options.in_blocks(plain.block_bytes)
     scenario = Scenario(options, trace, start_s, scale, plain, fabric, _shares(trace, fabric, options))
-    return replace(scenario, cost=replace(plain, stored_share=scenario.sizes.stored_share))
+    scenario = replace(scenario, cost=replace(plain, stored_share=scenario.sizes.stored_share))
+    _check_sigma(scenario)
+    return scenario
+
+
+def _check_sigma(scenario: Scenario) -> None:
+    """Raise OptionError where blocks have more fragments than messages can count, or the pool more values
+    than a P4 program may."""
+    sigma, fragments, slots = scenario.scale.sigma, scenario.fragments, scenario.pool_size.slots
+    too_small = max(fragments / MAX_FRAGMENTS, slots / MAX_POOL_SLOTS)
+    if too_small <= 1:
+        return
+    least = math.ceil(1.02 * sigma * too_small)
+    raise OptionError(
+        f"SCALE={sigma:g}: a block would be {fragments:,} fragments and the pool {slots:,} values; at most "
+        f"{MAX_FRAGMENTS:,} and {MAX_POOL_SLOTS:,} fit: use SCALE={least} or more"
+        + (", or fewer POOL_BLOCKS" if slots > MAX_POOL_SLOTS else "")
+    )
 
 
 def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:

@@ -15,7 +15,7 @@ from commands.command import Screen, run_command
 from emulator.details import Details, details_of, write_details
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
-from emulator.options import RunOptions, parse_options
+from emulator.options import RunOptions, parse_options, without_effect
 from emulator.real_kv import RealKv, compute_kv
 from emulator.recording import Recording
 from emulator.repeats import Repeats
@@ -29,6 +29,7 @@ from experiments.run.page import write_page
 from experiments.run.report import conclusion, print_report
 from experiments.run.watching import start_watching
 from scenario.modes import MODES, Mode
+from scenario.reading import DEMO
 from topologies.engines import Engine, make_engine
 from topologies.network import Network, check_root
 from workload.compression import NONE
@@ -196,6 +197,9 @@ def _play_once(emulation: Emulation, mode: Mode, progress: Progress, task: TaskI
 
 def _announce(screen: Screen, scenario: Scenario) -> None:
     options, trace = scenario.options, scenario.trace
+    unused = without_effect(options.scenario)
+    if unused and options.scenario != DEMO:
+        screen.say(f"{options.scenario}: for the simulator alone are {', '.join(unused)}.")
     for warning in trace.warnings:
         screen.warn(warning, "trace")
     stores = f", {len(scenario.fabric.stores)} storage nodes"

@@ -1,9 +1,11 @@
 """Options: environment and command line, and what is said about values that don't exist."""
 
+from pathlib import Path
+
 import pytest
 
 from commands.errors import OptionError
-from emulator.options import RunOptions, parse_options
+from emulator.options import RunOptions, parse_options, without_effect
 
 
 def parse(*arguments: str) -> RunOptions:
@@ -61,3 +63,28 @@ def test_bad_values_are_answered_with_what_there_is(
     monkeypatch.setenv(f"WEIR_{variable}", value)
     with pytest.raises(OptionError, match=message):
         parse()
+
+
+def test_a_file_may_say_what_the_simulator_alone_needs(tmp_path: Path) -> None:
+    file = tmp_path / "both.toml"
+    file.write_text("[prices]\nnic = 3.0\n[nodes]\ncount = 3\n[emulation]\nruns = 2\n")
+    options = parse("--scenario", str(file))
+    assert (options.nodes.count, options.emulation.runs, options.gate) == (3, 2, False)
+    assert without_effect(file) == ["prices.nic"]
+    with pytest.raises(OptionError, match=r"--prices-nic=3: there is no such option"):
+        parse("--prices-nic=3")
+
+
+def test_memory_is_said_in_blocks_or_in_gb_and_what_is_said_later_counts(tmp_path: Path) -> None:
+    file = tmp_path / "blocks.toml"
+    file.write_text("[pool]\nblocks = 5\n")
+    assert parse("--scenario", str(file)).pool_blocks == 5
+    assert parse("--scenario", str(file), "--pool-gb", "1.68").pool_blocks == 20
+    with pytest.raises(OptionError, match=r"pool\.blocks and pool\.size_gb say the same"):
+        parse("--pool-gb=1", "--pool-blocks=1")
+
+
+def test_a_topology_has_its_own_number_of_hosts_unless_somebody_says_another() -> None:
+    assert (parse("--topo=fattree").nodes.count, parse("--topo=fattree").storage.count) == (16, 4)
+    assert parse("--topo=fattree", "--hosts=12").nodes.count == 12
+    assert (parse("--stores=0").storage.kind, parse("--stores=0").lends) == ("peers", True)

@@ -226,8 +226,14 @@ def test_hints_are_refused_where_nothing_is_asked_first(arguments: list[str], co
 
 
 def test_too_many_hosts_for_the_switch_are_refused() -> None:
-    with pytest.raises(TopologyError, match="at most 63 fit"):
+    with pytest.raises(TopologyError, match=r"beside 2 storage nodes \(STORES\) 61 nodes \(HOSTS\), not 63"):
         scenario("--hosts", "63")
+
+
+def test_a_scale_that_is_too_small_names_the_least(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"SCALE=1: a block would be 163,840 .* use SCALE=103 or more"):
+        scenario("--scale", "1")
+    assert scenario("--scale", "103").pool_size.slots > 3_000_000
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_the_check_says_of_numbers_and_names_what_the_program_says(command: str)
     keys = [key for key in keys_by_command()[command] if key.kind.name not in unchecked]
     keys = [key for key in keys if not key.marked(Each)]  # counted by the program alone
     what = {"WHAT": command.split()[1]} if " " in command else {}
-    for text in TEXTS:
+    for text in TEXTS[:: 1 + len(keys) // 60]:
         _, said = check(command.split()[0], {key.variable: text for key in keys} | what)
         refused = {line.removeprefix("error: ").split(":")[0] for line in said.splitlines()}
         for key in keys:
