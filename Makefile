@@ -136,11 +136,11 @@ corpus: $(READY) ## what the compiler says of every v1model program below DIR
 	@$(PYTHON) -m v1model.corpus $(DIR)
 
 test: $(READY) $(SHELL_READY) ## every test that this machine can run
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR tests
+	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR --durations=20 tests
 
-test-slow: $(READY) ## the tests that take long: with Prometheus, tshark, a browser (installs them from Debian)
+test-slow: $(READY) ## the tests that take long (Prometheus, tshark, a browser, from Debian), and made-up examples by the hundred
 	@sh scripts/test-slow-setup.sh
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup -m slow tests
+	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadgroup --durations=20 -m "slow or hypothesis" tests
 
 test-bmv2: $(READY) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests

@@ -56,7 +56,7 @@ OPEN_LOOP_WARNING = (
     f"{{}}: requests come at their recorded times: with SCHEDULER={SESSIONS} a session's next request waits "
     "for the answer before it"
 )
-MAX_POOL_SLOTS = (1 << 31) // 640
+MAX_POOL_SLOTS = (1 << 31) // (VALUE_BYTES + 128)
 """Values in a pool: with what is kept of each beside it they fill the arrays that a P4 program may have."""
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
 SPARE_SHARE = 0.04

@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 from commands.declarations import DECLARED, Existing, Key, OneOf, Variable, Within, keys_of
 from commands.verbosity import Verbosity
 from emulator.options import RunOptions, is_played
+from experiments.bench.__main__ import BENCHMARKS
 from experiments.simulate.__main__ import is_simulated
 from scenario import Scenario
 from weir.logs import LEVELS
@@ -33,6 +34,8 @@ class Processes:
     """Folder of compiled P4 programs; default: ~/.cache/weir."""
     werror: Literal["0", "1"] = "0"
     """1: take the C compiler's warnings for errors."""
+    value_bytes: Literal["512", "1408", "8192"] = "512"
+    """Bytes of a value on the wire, the same for all of a network; BMv2 carries 512 alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
@@ -91,7 +94,7 @@ class ConformanceOptions:
 class BenchOptions:
     """Which benchmark `make bench` runs; each has variables of its own."""
 
-    what: Literal["switch", "tables", "hosts", "control", "slots", "emulation", "disturbance"] | None = None
+    what: Annotated[str, OneOf(BENCHMARKS)] | None = None
     """Part that is measured."""
 
 
@@ -133,6 +136,7 @@ COMMANDS: Final = {
     "bench control": "experiments.bench.control.__main__:Options",
     "bench slots": "experiments.bench.slots.__main__:Options",
     "bench emulation": "experiments.bench.emulation.__main__:Options",
+    "bench values": "experiments.bench.values.__main__:ValuesOptions",
     "bench disturbance": "experiments.bench.disturbance.__main__:Options",
     "stf": f"{HERE}:StfOptions",
     "corpus": f"{HERE}:CorpusOptions",

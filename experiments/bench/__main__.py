@@ -16,6 +16,7 @@ from commands.declarations import PREFIX
 
 BENCHMARKS: Final = {
     "switch": "packets per second of the switch, against a bare echo, and BMv2 where it is on PATH",
+    "values": "what a byte costs by the size of values: switch, echo, hosts, bare UDP",
     "tables": "what large tables cost the switch: routes and access lists",
     "hosts": "CPU time and latency of a block at client and storage node",
     "control": "CPU time of controller and switch for a digest; ENTRIES=25: how soon entries come",

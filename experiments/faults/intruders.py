@@ -157,7 +157,16 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: Options) -> int:
     check_root()
-    results = _play(screen, options)
+    results: list[Result] = []
+    try:
+        _play(screen, options, results)
+    finally:  # an interrupt, too, leaves what was measured
+        _write(options, results)
+    screen.say(f"To look at: {_write_page(options, results)}")
+    return _report(screen, results)
+
+
+def _write(options: Options, results: Sequence[Result]) -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     about = {"engine": Embedded.name, "seed": options.seed, "flood_per_s": options.flood_per_s}
     about["apart"] = options.apart
@@ -165,12 +174,10 @@ def _run(screen: Screen, options: Options) -> int:
         {**about, "revision": revision(), "attacks": [asdict(one) for one in results]}, indent=1
     )
     (options.results / "summary.json").write_text(text + "\n")
-    screen.say(f"To look at: {_write_page(options, results)}")
-    return _report(screen, results)
 
 
-def _play(screen: Screen, options: Options) -> list[Result]:
-    results = []
+def _play(screen: Screen, options: Options, results: list[Result]) -> None:
+    """Add the result of each attack."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
     about = {"revision": revision(), "seed": options.seed}
     with (
@@ -192,7 +199,6 @@ def _play(screen: Screen, options: Options) -> list[Result]:
             network.mininet[port].cmd(f"ip link del {SINK}")
             said = results[-1].missed() or ["in vain"]
             screen.say(f"{name}: {'; '.join([*said, *results[-1].remarks()])}")
-    return results
 
 
 def attack(running: Cluster, intruder: Intruder, name: str, options: Options) -> Result:

@@ -12,6 +12,7 @@ from functools import partial
 from rich.progress import Progress, TaskID, TextColumn
 
 from commands.command import Screen, run_command
+from commands.value_size import LARGEST_BYTES, build_core, is_open, speak
 from emulator.details import Details, details_of, write_details
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
@@ -28,9 +29,10 @@ from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, me
 from experiments.run.page import write_page
 from experiments.run.report import conclusion, print_report
 from experiments.run.watching import start_watching
+from hostlib.protocol.wire import VALUE_BYTES
 from scenario.modes import MODES, Mode
 from scenario.reading import DEMO
-from topologies.engines import Engine, make_engine
+from topologies.engines import Embedded, Engine, make_engine
 from topologies.network import Network, check_root
 from workload.compression import NONE
 from workload.levels import Ladder
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: RunOptions) -> int:
     check_root()
+    build_core()
     engine = make_engine(options.emulation.engine)
     scenario = make_scenario(options, _chosen_sigma(screen, options, engine))
     played = _play_to_count(screen, scenario, engine)
@@ -82,6 +85,12 @@ def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float 
     link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
+    if sigma > least and is_open() and options.emulation.engine == Embedded.name:
+        screen.say(
+            f"With values of {VALUE_BYTES} bytes this machine carries sigma {sigma:g} only: "
+            f"it is tried with VALUE_BYTES={LARGEST_BYTES}, which makes fewer packets."
+        )
+        speak(LARGEST_BYTES)
     screen.say(
         f"This machine has {capacity.idle_cores:.1f} cores to spare{beside}, and a fragment costs its two "
         f"ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
@@ -254,6 +263,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "trace": str(options.workload.trace) if options.workload.trace else scenario.trace.name,
         "seed": options.workload.seed,
         "scale": scenario.scale.sigma,
+        "value_bytes": VALUE_BYTES,
         "scale_chosen": "by the user" if options.scale is not None else "by the machine",
         "revision": revision(),
         "start_s": scenario.start_s,

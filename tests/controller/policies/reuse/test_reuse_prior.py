@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.policies import Hits, Miss
@@ -147,7 +147,6 @@ def test_weights_are_shares_of_one_whatever_comes(rounds: list[str]) -> None:
         assert weights.min() >= SHARE * (1 - OWN_SHARE) / 2
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(
         st.tuples(

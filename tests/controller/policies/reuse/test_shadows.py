@@ -15,16 +15,16 @@ REFERENCES = [
 
 @pytest.mark.parametrize(
     ("make", "reference", "capacity"),
-    [(make, reference, size) for make, reference, least in REFERENCES for size in (least, 700)],
+    [(make, reference, size) for make, reference, least in REFERENCES for size in (least, 300)],
 )
 @pytest.mark.parametrize("shape", ["chat", "drift", "scan"])
 def test_same_hits_as_libcachesim(
     make: type[Shadow], reference: type[libcachesim.MQ], shape: str, capacity: int
 ) -> None:
-    shadow, cache = make(capacity), reference(capacity)
+    shadow, cache = make(capacity), reference(capacity, hashpower=12)
     request = libcachesim.Request()
     request.obj_size = 1
-    for asked in generate(shape, 2, 700).requests:
+    for asked in generate(shape, 2, 300).requests:
         for block in asked.blocks:
             request.obj_id = block
             assert shadow.ask(block) == cache.get(request)

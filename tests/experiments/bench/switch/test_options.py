@@ -9,7 +9,7 @@ from experiments.bench.switch.options import parse_options
 def test_defaults_measure_everything() -> None:
     options = parse_options([])
     assert options.engines == ()
-    assert options.workloads == ("hits", "misses", "merges", "l3")
+    assert options.workloads == ("hits", "misses", "merges", "puts", "l3")
     assert (options.rounds, options.seconds, options.record) == (3, 0.5, False)
 
 
@@ -27,7 +27,7 @@ def test_environment_and_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "complaint"),
     [
         (["--engines", "tofino"], "ENGINES: there is no 'tofino': choose one of echo, embedded, bmv2"),
-        (["--workloads", "puts"], "WORKLOADS: there is no 'puts'"),
+        (["--workloads", "pots"], "WORKLOADS: there is no 'pots'"),
         (["--rounds", "many"], "ROUNDS: must be a whole number, not 'many'"),
         (["--rounds", "0"], "ROUNDS: must be from 1 to 100, not 0"),
         (["--seconds", "nan"], "SECONDS: must be from 0.05 to 10, not nan"),
