@@ -35,7 +35,7 @@ def refusal(text: str) -> str:
         ("[storage]\nkind = 'stores'\ncount = 0\n", "bad.toml:3: storage.count", "no storage"),
         ("[network]\nlink_gbit_s = 0\n", "bad.toml:2: network.link_gbit_s", "must be above 0"),
         ("[pool]\nsize_gb = 0.064\n", "bad.toml:2: pool.size_gb", "does not hold one"),
-        ("[nodes]\ncount = 64\n", "bad.toml", "at most 63 fit"),
+        ("[nodes]\ncount = 64\n", "bad.toml", "61 nodes (HOSTS), not 64"),
         ("[model]\nlayers = 3\n", "bad.toml:1: model", "also needs hidden"),
         ("[storage]\nkind = 'direct'\n[direct]\nsize_gb = 0.01\n", "bad.toml:4: direct.size_gb", "hold one"),
         ("[nodes]\ngpu_gb = 0\n", "bad.toml:2: nodes.gpu_gb", "does not hold one"),
