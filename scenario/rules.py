@@ -226,6 +226,7 @@ PLAYED: Final = (
 """What the emulator does not have."""
 
 COMPARED: Final = (
+    Rule("nodes.gate", _never, 'compared with the emulator is no gate = "never"'),
     Rule(
         "nodes.blend", lambda s: s.nodes.blend, "blending is not compared with the emulator here: use false"
     ),

@@ -141,7 +141,7 @@ def test_the_pool_is_billed_and_lent_memory_is_not() -> None:
     ("tables", "said"),
     [
         ({"storage": {"kind": "stores"}}, "direct.front"),
-        ({"workload": {"scheduler": "conductor"}}, "conductor does not look"),
+        ({"workload": {"scheduler": "conductor"}}, "it does not look through"),
         ({"control": {"eviction": "reclaim"}}, "nothing can be reclaimed"),
         ({"pool": {"memory": "sram", "size_gb": 0.001}}, "the pool does not hold one"),
     ],
