@@ -140,13 +140,18 @@ def _rows(keys: Iterable[Key], of_file: bool = False) -> str:
     if not of_file:
         lines = ["| variable | meaning | values | default |", "|---|---|---|---|"]
     for key in keys:
-        default = "" if key.default in (None, "", ()) else f"`{shown(key.default)}`"
+        default = "" if key.default in (None, "", ()) else f"`{_default(key.default)}`"
         values = "; ".join(part for part in (key.kind.range, key.unit) if part)
         several = ", by commas" if key.kind.many else ""
         name = f"`{key.path[-1]}` | `{key.variable}`" if of_file else f"`{key.variable}`"
         played = "" if not of_file or key.own_variable else " *"
         lines.append(f"| {name}{played} | {_cell(key.help)} | {_cell(values)}{several} | {_cell(default)} |")
     return "\n".join(lines) + "\n"
+
+
+def _default(value: object) -> str:
+    """A default as users write it: a folder of the checkout is named from there."""
+    return shown(value).removeprefix(f"{ROOT}/")
 
 
 def _cell(text: str) -> str:
