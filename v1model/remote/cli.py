@@ -18,7 +18,7 @@ from v1model.multicast_nodes import MulticastNodes
 from v1model.remote.data_plane import RemoteDataPlane, running_program
 from v1model.remote.device import REFUSED, DeviceCommands
 from v1model.remote.direct import CounterAndMeterCommands
-from v1model.remote.own_calls import OwnCalls, RemoteNodes, p4runtime_address
+from v1model.remote.own_calls import OwnCalls, RemoteNodes, p4runtime_device
 from v1model.remote.profiles import ProfileCommands
 from v1model.remote.queues import QueueCommands
 from v1model.remote.session import Session
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     try:
         if options.thrift_port is not None:
-            options.address = p4runtime_address(options.thrift_port)
+            options.device_id, options.address = p4runtime_device(options.thrift_port)
     except (OSError, EOFError, DataPlaneError) as error:
         print(f"weir-cli: no weir-switch with --thrift-port {options.thrift_port}: {error}", file=sys.stderr)
         return FAILURE
