@@ -31,10 +31,11 @@ from topologies.registry import TOPOLOGIES
 from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, CPU, NONE, CompressionError, codecs
 from workload.cost import DEFAULT_MODEL, GPUS, MODELS
+from workload.fan_in import ShapeError
 from workload.generate import DEFAULT_SHAPE
 from workload.levels import ADAPTIVE, parse_level
 from workload.schedule import SCHEDULERS
-from workload.shapes import PLAYED_SHAPES
+from workload.shapes import PLAYED_SHAPES, played_shape
 
 MAX_POOL_BLOCKS = 65536
 """Entries that a pool index is made for."""
@@ -150,6 +151,13 @@ def _level(text: str) -> int | str:
         raise OptionError(str(error)) from None
 
 
+def _shape(text: str) -> str:
+    try:
+        return played_shape(text)
+    except ShapeError as error:
+        raise OptionError(str(error)) from None
+
+
 Extended = TypeVar("Extended", bound=RunOptions)
 
 
@@ -167,7 +175,12 @@ _OPTIONS = (
     *TRACE_OPTIONS,
     Option("ENGINE", one_of(tuple(ENGINES)), "embedded", "switch engine"),
     Option("TOPO", one_of(tuple(TOPOLOGIES)), "star", "topology"),
-    Option("SHAPE", one_of(tuple(PLAYED_SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
+    Option(
+        "SHAPE",
+        _shape,
+        DEFAULT_SHAPE,
+        f"shape of the generated trace: {', '.join(PLAYED_SHAPES)}; or such as swarm:sub_agents=64",
+    ),
     Option("REQUESTS", whole(1, 1_000_000), None, "requests to play; default: 240 generated, 600 of a TRACE"),
     Option("START", number(0, 1e9), None, "second to begin at; what came before is in the stores"),
     Option(

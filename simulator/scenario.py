@@ -18,6 +18,7 @@ from simulator.measured import DIGEST_CPU_S
 from simulator.schema import (
     Document,
     ScenarioError,
+    checked,
     choice,
     decode,
     number,
@@ -31,7 +32,7 @@ from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import ATTENTION_SHARES, DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.levels import ADAPTIVE
 from workload.schedule import SCHEDULERS
-from workload.shapes import PLAYED_SHAPES
+from workload.shapes import played_shape
 
 WARMTHS = ("no", "unicast", "multicast", "pool", "there")
 SWITCH_ROUTERS = ("load_reports", "pinned_reports")
@@ -57,7 +58,8 @@ class Workload:
     loop: str = choice("closed", ("open", "closed"))
     """closed: a session's next request comes its think time after the answer before it; open: at its recorded
     time. Other requests come at the trace's times."""
-    shape: str = choice("agents", PLAYED_SHAPES)
+    shape: str = checked("agents", played_shape)
+    """One of workload.shapes.PLAYED_SHAPES; those of workload.fan_in take parameters."""
     requests: int = whole(1000, 1, 10_000_000)
     start_s: float | None = number(None, 0.0, 1e9)
     """Second of the trace to begin at, what came before being stored; default: a third into it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, field, fields
 from pathlib import Path
 from types import UnionType
@@ -41,6 +41,11 @@ def whole_or(word: str, default: int | None = None, least: int = 0, most: int = 
 def choice(default: str, choices: Iterable[str]) -> Any:
     """A field that is one of some names."""
     return field(default=default, metadata={"choices": tuple(choices)})
+
+
+def checked(default: str, check: Callable[[str], object]) -> Any:
+    """A field that is a text which `check` takes; it raises ValueError for others."""
+    return field(default=default, metadata={"check": check})
 
 
 class Document:
@@ -114,6 +119,11 @@ def _name(entry: Field[Any], given: Any, document: Document, path: str) -> str:
     choices = entry.metadata.get("choices")
     if choices and given not in choices:
         raise document.error(path, f"there is no {given!r}: choose one of {', '.join(choices)}")
+    if check := entry.metadata.get("check"):
+        try:
+            check(given)
+        except ValueError as error:
+            raise document.error(path, str(error)) from None
     return given
 
 
