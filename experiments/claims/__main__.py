@@ -20,6 +20,7 @@ from commands.options import Option, parse_into, whole
 from commands.parallel import run_all
 from commands.trace_options import TRACE_OPTIONS, TraceOptions
 from emulator.result import revision
+from experiments.claims import ranks
 from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, Work, agents_works, scenario
 from experiments.claims.report import Claim, draw, write_table
 from simulator.compiled import engine
@@ -80,6 +81,7 @@ def _run(screen: Screen, options: ClaimsOptions) -> int:
     for work in works.values():
         means = {name: _means(measured[work.name, name]) for name in SYSTEMS}
         draw(options.results, work, means)
+    (options.results / "ranks.md").write_text("\n".join(ranks.table()) + "\n")
     _write(options.results / "summary.json", options, claims, measured)
     screen.say(f"Written to {table}")
     return 0

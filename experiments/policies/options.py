@@ -45,7 +45,6 @@ class Options(TraceOptions):
     ablation: bool
     cross: bool
     seeds: int
-    others: bool
     explain: str
     events: Path | None
     home_gbit: tuple[float, ...]
@@ -113,13 +112,6 @@ _OPTIONS = (
         "leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time",
     ),
     Option("SEEDS", whole(1, 1000), 5, "traces of each shape that CROSS compares, from SEED on"),
-    Option(
-        "OTHERS",
-        yes_or_no,
-        True,
-        "with CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters and "
-        "mixes of drawn services tell; with OTHERS=no, what these mixes do",
-    ),
     Option(
         "EXPLAIN",
         str,
