@@ -1,5 +1,5 @@
-# Weir: `make` alone prints help. Variables given to make (make run REQUESTS=200) reach the
-# programs through the environment; each program's --help has their meaning and defaults.
+# Weir: `make` alone prints help. Variables of make's command line (make run REQUESTS=200) reach the programs as
+# WEIR_REQUESTS; the environment's own REQUESTS does not. docs/reference.md has all of them.
 
 PYTHON := .venv/bin/python
 INSTALLED := .venv/.ready
@@ -9,8 +9,13 @@ SHELL_READY := .venv-shell/.ready
 # libcachesim makes a folder for data sets wherever it is imported; not in the user's home, then.
 export LCS_HUB_CACHE ?= $(CURDIR)/build/libcachesim
 
+# What the command line says, for the check and for the programs.
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
+$(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
+
 .DEFAULT_GOAL := help
-.PHONY: help bench setup run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study claims codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
+.PHONY: help checked reference bench setup run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study claims codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint format clean distclean lock protos
 
 help: ## print this help
 	@echo "Weir: a switch that holds a pool of LLM KV cache. As root on Debian 12:"
@@ -26,7 +31,14 @@ help: ## print this help
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
 	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"
 
-$(INSTALLED): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh
+# Before anything is installed or compiled: names, numbers and choices. It needs awk alone.
+checked: export GOALS = $(MAKECMDGOALS)
+checked: export GIVEN := $(GIVEN)
+checked: export EMPTY := $(EMPTY)
+checked:
+	@awk -f scripts/variables.awk commands/variables.tsv $(MAKEFILE_LIST)
+
+$(INSTALLED): requirements.lock pyproject.toml v1model/pyproject.toml scripts/setup.sh | checked
 	@sh scripts/setup.sh
 
 $(NATIVE): $(INSTALLED) hostlib/native/build.py $(wildcard hostlib/native/*.[ch] controller/policies/reuse/native/*.[ch])
@@ -120,11 +132,11 @@ corpus: $(READY) ## what the compiler says of every v1model program below DIR
 	@$(PYTHON) -m v1model.corpus $(DIR)
 
 test: $(READY) $(SHELL_READY) ## every test that this machine can run
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR tests
+	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR --durations=20 tests
 
-test-slow: $(READY) ## the tests that take long: with Prometheus, tshark, a browser (installs them from Debian)
+test-slow: $(READY) ## the tests that take long (Prometheus, tshark, a browser, from Debian), and made-up examples by the hundred
 	@sh scripts/test-slow-setup.sh
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup -m slow tests
+	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadgroup --durations=20 -m "slow or hypothesis" tests
 
 test-bmv2: $(READY) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests
@@ -163,6 +175,9 @@ lock: $(READY) ## renew the requirements*.lock from pyproject.toml and requireme
 	@$(LOCK) --find-links build/wheels --extra dev -o requirements.lock pyproject.toml
 	@sed -i '/^weir-switch==/,/^ *# via/d' requirements.lock  # the folder itself is installed
 	@$(LOCK) -o requirements-shell.lock requirements-shell.in
+
+reference: $(READY) ## write docs/reference.md and the table of variables from their declarations
+	@$(PYTHON) -m experiments.reference
 
 protos: $(READY) ## generate the Python modules of v1model/protos/ from the .proto files there
 	@sh scripts/protos.sh

@@ -26,7 +26,7 @@ from rich.progress import (
 
 from commands.errors import ExperimentError
 from commands.interrupt import raise_on_signals
-from commands.options import QUIET, VERBOSE, verbosity
+from commands.verbosity import QUIET, VERBOSE, verbosity
 from controller.errors import ControllerError
 from controller.policies import PolicyError
 from topologies.errors import EngineError, TopologyError

@@ -11,6 +11,10 @@ class ExperimentError(Exception):
     """Why an experiment can't go on; the message says what, where, and what to do. Not for bugs."""
 
 
+class OptionError(ExperimentError):
+    """A value, or a name, that a command does not take; the message says which, and what it takes."""
+
+
 class CrashError(ExperimentError):
     """A process ended that should not have; the message has its last lines."""
 

@@ -1,169 +1,159 @@
-"""Options of experiments: command line, environment (as make sets it), defaults; in that order."""
+"""What a command is told: by a TOML file, by WEIR_ variables of the environment, by its command line.
+
+Each counts more than those before it. A name that nobody declared is refused, with the nearest one that
+somebody did. make hands variables of its command line on as WEIR_ variables: `make run POOL_BLOCKS=256`.
+"""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar, get_type_hints
 
-from commands.errors import ExperimentError
+from pydantic import ValidationError
+
+from commands.declarations import PREFIX, Key, Place, keys_of, sentence
+from commands.errors import OptionError
+from commands.table import known_variables
+from commands.verbosity import add_verbosity
 
 Options = TypeVar("Options")
-
-QUIET, VERBOSE = -1, 1
-"""How much a command says: -q only results, -v what its processes log too, -vv all of it."""
-
-VALUE, FLAG, PLACE = "value", "flag", "place"
-"""How an option stands on the command line."""
-
-LIVE_HELP = "1: in a terminal, show links, tiers, pool and decisions while it runs"
+Values = dict[tuple[str, ...], Any]
+"""Values by the path of their key."""
+ReadFile = Callable[[Path], Values]
+FILE: Final = "SCENARIO"
+"""Variable of the key that names a TOML file."""
+YES: Final = "yes"
 
 
-class OptionError(ExperimentError):
-    """A value that an option does not take; the message says which and what it takes."""
+def read(
+    kind: type[Options],
+    arguments: Sequence[str],
+    program: str,
+    description: str,
+    read_file: ReadFile | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Options:
+    """Return the options of a command, a declared dataclass.
+
+    `read_file` reads the file that the key SCENARIO names. Raises OptionError for what nobody declared and
+    for values that can't be; ends the program after --help.
+    """
+    keys = keys_of(kind)
+    said = _of_environment(keys, environment) | _of_command_line(keys, arguments, program, description)
+    values: Values = {}
+    if read_file is not None:
+        file = next(key for key in keys if key.variable == FILE)
+        path = said.get(file.path, file.default)
+        values = {} if path is None else read_file(path)
+    return build(kind, values | said)
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option: its environment variable is also its name on the command line, in lower case."""
-
-    variable: str
-    parse: Callable[[str], Any]
-    default: Any
-    help: str
-    form: str = VALUE
-    """VALUE: with a value behind its name; FLAG: its name alone says yes; PLACE: a value without a name,
-    which has to be on the command line."""
-
-
-def whole(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise OptionError(f"must be a whole number, not {text!r}") from None
-        if not least <= value <= most:
-            raise OptionError(f"must be from {least} to {most}, not {value}")
-        return value
-
-    return parse
+def build(kind: type[Options], values: Values) -> Options:
+    """Return the dataclass with these values, all others as declared; raises OptionError."""
+    given: dict[str, Any] = {}
+    for path, value in values.items():
+        if len(path) == 1:
+            given[path[0]] = value
+    for entry in dataclasses.fields(kind):  # type: ignore[arg-type]  # a dataclass
+        inner = {path[1:]: value for path, value in values.items() if path[0] == entry.name and path[1:]}
+        if inner:
+            given[entry.name] = build(get_type_hints(kind)[entry.name], inner)
+    try:
+        return kind(**given)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False)[0]
+        keys = {key.path[-1]: key for key in keys_of(kind)}
+        key = keys[str(error["loc"][0])]
+        raise OptionError(f"{key.variable}: {sentence(key.kind, invalid)}") from None
 
 
-def number(least: float, most: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise OptionError(f"must be a number, not {text!r}") from None
-        if not least <= value <= most:
-            raise OptionError(f"must be from {least:g} to {most:g}, not {text}")
-        return value
-
-    return parse
-
-
-def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise OptionError(f"there is no {text!r}: choose one of {', '.join(choices)}")
-        return text
-
-    return parse
+def _of_environment(keys: Sequence[Key], environment: Mapping[str, str]) -> Values:
+    """Values of WEIR_ variables; an empty one says nothing."""
+    known = {key.variable: key for key in keys}
+    values: Values = {}
+    for name, text in environment.items():
+        if not name.startswith(PREFIX):
+            continue
+        key = known.get(name.removeprefix(PREFIX))
+        if key is not None and text.strip():
+            values[key.path] = _parsed(key, text)
+        elif key is None and name.removeprefix(PREFIX) not in known_variables():
+            near = nearest(name.removeprefix(PREFIX), (*known, *known_variables()))
+            raise OptionError(f"{name} in the environment: there is no such variable{_meant(PREFIX, near)}")
+    return values
 
 
-_YES, _NO = ("1", "yes", "true", "on"), ("0", "no", "false", "off")
+def _of_command_line(keys: Sequence[Key], arguments: Sequence[str], program: str, description: str) -> Values:
+    usage = f"{program} [OPTION...]" + "".join(f" [{key.variable}]" for key in keys if key.marked(Place))
+    parser = _Parser(usage=usage, description=description, allow_abbrev=False, epilog=EPILOG)
+    groups = {key.path[:-1]: parser.add_argument_group(key.path[0]) for key in keys if key.path[1:]}
+    for key in keys:
+        _add(groups.get(key.path[:-1], parser), key)
+    add_verbosity(parser)
+    given, unknown = parser.parse_known_args(arguments)
+    for text in unknown:
+        name = text.partition("=")[0]
+        near = nearest(name, [key.variable for key in keys])
+        flag = None if near is None else near.lower().replace("_", "-")
+        raise OptionError(f"{text}: there is no such option{_meant('--', flag)}")
+    said = {key: getattr(given, key.variable) for key in keys}
+    return {key.path: _parsed(key, text) for key, text in said.items() if text is not None and text.strip()}
 
 
-def yes_or_no(text: str) -> bool:
-    """1, yes, true and on, or 0, no, false and off; OptionError for anything else."""
-    said = text.lower()
-    if said not in (*_YES, *_NO):
-        raise OptionError(f"must be yes or no (1 or 0), not {text!r}")
-    return said in _YES
-
-
-def list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    """Values separated by commas, each once."""
-    parse_all = each_of(parse)
-    return lambda text: tuple(dict.fromkeys(parse_all(text)))
-
-
-def each_of(parse: Callable[[str], Any], count: int | None = None) -> Callable[[str], tuple[Any, ...]]:
-    """So many values separated by commas, one for each of something; None: as many as are given."""
-
-    def parse_all(text: str) -> tuple[Any, ...]:
-        parts = text.split(",")
-        if count is not None and len(parts) != count:
-            raise OptionError(f"must be {count} values, by commas, not {text!r}")
-        return tuple(parse(part.strip()) for part in parts)
-
-    return parse_all
-
-
-METRICS = Option(
-    "METRICS", whole(0, 65535), 0, "port on 127.0.0.1 where Prometheus finds metrics of all processes"
+EPILOG: Final = (
+    "Each option is a variable, too: --pool-blocks is POOL_BLOCKS of make, WEIR_POOL_BLOCKS elsewhere."
 )
 
 
-def parse_into(
-    kind: type[Options], options: Sequence[Option], arguments: Sequence[str], program: str, description: str
-) -> Options:
-    """A dataclass whose fields are `options` in their order; raises OptionError."""
-    parser = argparse.ArgumentParser(
-        prog=program,
-        description=description,
-        epilog="Each option is also a variable of make and of the environment: --pool-blocks is POOL_BLOCKS.",
-    )
-    for option in options:
-        _add(parser, option)
-    add_verbosity(parser)
-    given = vars(parser.parse_args(arguments))
-    values = [_value(option, given[option.variable]) for option in options]
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
-    return kind(**dict(zip(names, values, strict=True)))
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line; as all other bad input, without the usage."""
+        raise OptionError(f"{message} (--help lists all options)")
 
 
-def _add(parser: argparse.ArgumentParser, option: Option) -> None:
-    name = "--" + option.variable.lower().replace("_", "-")
-    if option.form == PLACE:
-        parser.add_argument(option.variable, metavar=option.variable, help=option.help)
-    elif option.form == FLAG:
-        parser.add_argument(name, dest=option.variable, action="store_const", const=_YES[0], help=option.help)
+def _add(parser: argparse._ActionsContainer, key: Key) -> None:
+    text = help_of(key).replace("%", "%%")
+    if key.marked(Place):
+        parser.add_argument(key.variable, metavar=key.variable, nargs="?", help=text)
+    elif key.kind.name == "yes_or_no":
+        parser.add_argument(key.flag, dest=key.variable, metavar="yes|no", nargs="?", const=YES, help=text)
     else:
-        shown = "" if option.default is None else f" (default: {option.default})"
-        parser.add_argument(name, dest=option.variable, metavar="X", help=f"{option.help}{shown}")
+        parser.add_argument(key.flag, dest=key.variable, metavar=key.unit or "X", help=text)
 
 
-def add_verbosity(parser: argparse.ArgumentParser) -> None:
-    """-v and -q, which every command takes; `verbosity` reads them."""
-    parser.add_argument(
-        "-v", "--verbose", action="count", default=0, help="also what the processes log; -vv: all of it"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="results, warnings and errors only")
+def help_of(key: Key) -> str:
+    """Return what a key means, what it takes and its default, for the command line."""
+    range_ = f" [{key.kind.range}]" if key.kind.range else ""
+    default = "" if key.default in (None, "", ()) else f" (default: {shown(key.default)})"
+    return f"{key.help}{range_}{default}"
 
 
-def verbosity(arguments: Sequence[str]) -> int:
-    """QUIET, 0, VERBOSE or 2: from the command line, else from the variables QUIET and VERBOSE."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    add_verbosity(parser)
-    given, _ = parser.parse_known_args(arguments)
-    if given.quiet or given.verbose:
-        return QUIET if given.quiet else min(2, given.verbose)
-    options = (
-        Option("QUIET", yes_or_no, False, ""),
-        Option("VERBOSE", lambda text: whole(0, 2)(text) if text.isdigit() else int(yes_or_no(text)), 0, ""),
-    )
-    quiet, verbose = (_value(option, None) for option in options)
-    return QUIET if quiet else int(verbose)
+def shown(value: Any) -> str:
+    """Return a value as one writes it for a variable."""
+    if isinstance(value, bool):
+        return YES if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _value(option: Option, given: str | None) -> Any:
-    text = given if given is not None else os.environ.get(option.variable, "")
-    if not text:
-        return option.default
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that somebody who wrote `name` most likely meant; None if none is near."""
+    plain = name.strip().lstrip("-").upper().replace("-", "_")
+    return next(iter(get_close_matches(plain.removeprefix(PREFIX), list(names), 1)), None)
+
+
+def _meant(before: str, name: str | None) -> str:
+    return "" if name is None else f"; did you mean {before}{name}?"
+
+
+def _parsed(key: Key, text: str) -> Any:
     try:
-        return option.parse(text)
-    except OptionError as error:
-        raise OptionError(f"{option.variable}: {error}") from None
+        return key.from_text(text)
+    except ValueError as error:
+        raise OptionError(f"{key.variable}: {error}") from None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from commands.options import Option, number, one_of, whole, yes_or_no
+from pydantic.dataclasses import dataclass
+
+from commands.declarations import DECLARED, Existing, OneOf, Unit, Within
 from workload.session_service import Service
 from workload.trace import MOONCAKE, Trace
 from workload.trace_files import load_trace
@@ -16,18 +17,25 @@ OPEN, CLOSED = "open", "closed"
 LOOPS = (OPEN, CLOSED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TraceOptions:
     """A trace, as the command line names it."""
 
-    trace: Path | None
-    """A file, or a folder of sessions; None: generated traffic."""
-    sessions_per_hour: float
-    hours: float
-    shared_prefix: bool
-    loop: str
-    block_tokens: int | None
-    """Tokens of a block; None: as the trace has them."""
+    trace: Annotated[Path | None, Existing()] = None
+    """Trace file (Mooncake's or Bailian's JSON lines, Azure's or BurstGPT's CSV), or a folder of agents'
+    sessions; without it traffic is generated."""
+    sessions_per_hour: Annotated[float, Within(0.001, 1e6), Unit("1/h")] = _DEFAULTS.sessions_per_hour
+    """Of a TRACE of sessions, how many start an hour; when, and which, is drawn by SEED."""
+    hours: Annotated[float, Within(0.001, 1000)] = _DEFAULTS.hours
+    """Of a TRACE of sessions, for how long they are served."""
+    shared_prefix: bool = _DEFAULTS.shares_prefix
+    """No: sessions of a TRACE share no block, not even tools and system prompts of equal model and length."""
+    loop: Annotated[str, OneOf(LOOPS)] = CLOSED
+    """Closed: a session's next request comes its think time after the answer before it, where answers take
+    time; open: at its recorded time."""
+    block_tokens: Annotated[int | None, Within(1, 1 << 16)] = None
+    """Tokens of a block, such as vLLM's 16 or LMCache's 256: blocks of a TRACE are cut or joined, generated
+    prompts are cut; default: the trace's own, 512 if generated."""
 
     @property
     def generated_tokens(self) -> int:
@@ -59,44 +67,3 @@ class TraceOptions:
         if self.block_tokens is not None:
             trace = trace.cut(self.block_tokens)
         return trace.open_loop() if self.loop == OPEN else trace
-
-
-# In the order of TraceOptions' fields.
-TRACE_OPTIONS = (
-    Option(
-        "TRACE",
-        Path,
-        None,
-        "trace file (Mooncake's or Bailian's JSON lines, Azure's or BurstGPT's CSV), or a folder of agents' "
-        "sessions; without it traffic is generated",
-    ),
-    Option(
-        "SESSIONS_PER_HOUR",
-        number(0.001, 1e6),
-        _DEFAULTS.sessions_per_hour,
-        "of a TRACE of sessions, how many start an hour; when, and which, is drawn by SEED",
-    ),
-    Option(
-        "HOURS", number(0.001, 1000), _DEFAULTS.hours, "of a TRACE of sessions, for how long they are served"
-    ),
-    Option(
-        "SHARED_PREFIX",
-        yes_or_no,
-        _DEFAULTS.shares_prefix,
-        "no: sessions of a TRACE share no block, not even tools and system prompts of equal model and length",
-    ),
-    Option(
-        "LOOP",
-        one_of(LOOPS),
-        CLOSED,
-        "closed: a session's next request comes its think time after the answer before it, where answers "
-        "take time; open: at its recorded time",
-    ),
-    Option(
-        "BLOCK_TOKENS",
-        whole(1, 1 << 16),
-        None,
-        "tokens of a block, such as vLLM's 16 or LMCache's 256: blocks of a TRACE are cut or joined, "
-        "generated prompts are cut; default: the trace's own, 512 if generated",
-    ),
-)

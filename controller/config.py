@@ -64,29 +64,42 @@ class Limits:
     """Of them, those that subscribe to a prefix, or have a slot put right."""
     controller_per_s: int | None = None
     """Packets for the controller and digests that the port's packets cause."""
+    puts_per_s: int | None = None
+    """PUTs. One that names several homes counts once."""
 
 
 DEFAULT_LIMITS: Final = {
-    "node": Limits(requests_per_s=20_000, special_per_s=1_000, controller_per_s=250),
+    "node": Limits(requests_per_s=20_000, special_per_s=1_000, controller_per_s=250, puts_per_s=5_000),
     "store": Limits(requests_per_s=20_000, special_per_s=1_000, controller_per_s=20_000),
     "switch": Limits(controller_per_s=20_000),
 }
 """By role. Requests that pass another switch were counted there; stores acknowledge what is reclaimed. 20,000
 requests a second ask for what a link of 100 Mbit/s carries, and take a third of a storage node's core where
-it has none of the blocks."""
+it has none of the blocks. 5,000 PUTs a second of blocks of one fragment that have to be synced to a disk take
+half of it, and a sixth if they only begin blocks."""
 REQUESTS_PER_VALUE: Final = 1.5
 """A host may ask for so many times the values that its link carries, where that is known."""
-LEAST_REQUESTS_PER_S: Final = 1_000
+PUTS_PER_VALUE: Final = 0.5
+"""A node may put this share of the values that its link carries, where that is known."""
+LEAST_PER_S: Final = 1_000
+"""Requests a second, and PUTs, that the slowest link allows."""
 
 
 def limits_of_link(role: str, rate_bit_s: float) -> Limits | None:
-    """Those of a port with a link of that rate; None for the role's own. What is asked for beyond them could
-    not come, or is not there."""
+    """Return the limits of a port whose link has that rate, or None if those of its role apply.
+
+    More values than the link carries could not come, and nodes compute less than their link carries."""
     usual = DEFAULT_LIMITS.get(role)
     if usual is None or usual.requests_per_s is None:
         return None
     values_per_s = rate_bit_s / (8 * VALUE_FRAME_BYTES)
-    return replace(usual, requests_per_s=max(LEAST_REQUESTS_PER_S, round(REQUESTS_PER_VALUE * values_per_s)))
+    puts_per_s = None if usual.puts_per_s is None else _at_least(PUTS_PER_VALUE * values_per_s)
+    requests_per_s = _at_least(REQUESTS_PER_VALUE * values_per_s)
+    return replace(usual, requests_per_s=requests_per_s, puts_per_s=puts_per_s)
+
+
+def _at_least(rate_per_s: float) -> int:
+    return max(LEAST_PER_S, round(rate_per_s))
 
 
 @dataclass(frozen=True, slots=True)

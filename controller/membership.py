@@ -109,7 +109,7 @@ class Membership:
                 self._suspected(source, suspects_in(answer.message.value), now_s)
                 return
             self._heard_s[source] = now_s
-            self._ways.heard(source, answer.message.sequence)
+            self._ways.heard(source, answer.message.sequence, now_s)
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = knows_of == self.members.epoch
             unheard = member.address not in self._known
@@ -176,7 +176,7 @@ class Membership:
                     if member.state is State.JOINING and waited_s > TAKEN_FOR_UP_S:
                         self._set(member, State.UP)
                     continue
-                is_silent = now_s - heard_s > SILENCE_S
+                is_silent = now_s - heard_s > max(SILENCE_S, self._ways.patience_s(member.address, now_s))
                 if is_silent:
                     self._ways.silent(member.address)
                 if (is_silent or self._is_of_no_use(member, now_s)) and member.state is not State.DOWN:

@@ -103,13 +103,6 @@ class Reclaim(PacketOperation):
 
 
 @dataclass(frozen=True, slots=True)
-class Invalidate(PacketOperation):
-    """Empty a fragment's slot; comes back, or NOT_FOUND if the slot is empty."""
-
-    op = wire.OP_INVALIDATE
-
-
-@dataclass(frozen=True, slots=True)
 class PushFragment(PacketOperation):
     """Multicast a fragment to the group in `sequence`; NOT_FOUND, flagged PUSHED, if the slot is empty."""
 

@@ -10,7 +10,7 @@ are probed ten times a second, so that they can be compared. Pure: time is a par
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
+from statistics import median, median_low
 from typing import TYPE_CHECKING, Final
 
 from hostlib.protocol.members import HEARTBEAT_S
@@ -46,6 +46,11 @@ SUSPICION_S: Final = 3.0
 """How long a suspicion counts; nodes repeat it every second or two."""
 MAX_DOUBTERS: Final = 1024
 """Nodes whose suspicions are remembered; a switch has fewer ports."""
+RECENT_ANSWERS: Final = 8
+"""Number of a way's last answers whose delays are remembered."""
+PATIENCE: Final = 3.0
+"""Nothing counts as missing before so many times what the slowest recent answers took on other ways."""
+MOST_PATIENCE_S: Final = 3.0
 _SEQUENCES: Final = 1 << 32
 
 
@@ -60,6 +65,14 @@ class Way:
         self._probes: deque[tuple[int, float]] = deque(maxlen=round(2 * WINDOW_S / ALARMED_S))
         """Numbers, and when they were sent."""
         self._answered: set[int] = set()
+        self._took_s: deque[float] = deque(maxlen=RECENT_ANSWERS)
+        """How long the last answers took."""
+
+    def slowest_s(self, now_s: float) -> float | None:
+        """How long the slowest of the last answers took, or is waited for now; None without any."""
+        if not self._took_s:
+            return None
+        return max(*self._took_s, *(now_s - sent_s for sent_s in self.unanswered()), 0.0)
 
     @property
     def sent_s(self) -> float:
@@ -71,10 +84,12 @@ class Way:
         self._probes.append((number, now_s))
         self._answered &= {number for number, _ in self._probes}
 
-    def answered(self, number: int) -> None:
+    def answered(self, number: int, now_s: float) -> None:
         """A HELLO repeats this number; one that was not sent lately says nothing."""
-        if any(number == sent for sent, _ in self._probes):
+        sent_s = dict(self._probes).get(number)
+        if sent_s is not None and number not in self._answered:
             self._answered.add(number)
+            self._took_s.append(now_s - sent_s)
 
     def forget(self) -> None:
         """What was sent may never have left, or the answers never have been heard."""
@@ -90,11 +105,11 @@ class Way:
             missed.append(sent_s)
         return missed
 
-    def is_reached(self, in_doubt: bool, now_s: float) -> bool:
+    def is_reached(self, in_doubt: bool, patience_s: float, now_s: float) -> bool:
         """Whether so few probes are unanswered, or since so short a time, that it may be reached."""
         least = UNREACHED_IN_DOUBT if in_doubt else UNREACHED
         missed = self.unanswered()
-        return len(missed) < least or now_s - missed[-1] < least * ALARMED_S
+        return len(missed) < least or now_s - missed[-1] < max(least * ALARMED_S, patience_s)
 
     def share(self, now_s: float) -> float | None:
         """Of the probes of WINDOW_S those that were answered; None while they are too few to say."""
@@ -114,13 +129,22 @@ class Ways:
         self._alarm_s = float("-inf")
         """Until when all are probed often."""
 
-    def heard(self, address: str, answers: int) -> None:
+    def heard(self, address: str, answers: int, now_s: float) -> None:
         """A storage node says HELLO, and which probe it heard last."""
         way = self._ways.setdefault(address, Way())
         if way.is_silent:
             way.is_silent = False
             way.forget()
-        way.answered(answers)
+        way.answered(answers, now_s)
+
+    def patience_s(self, address: str, now_s: float) -> float:
+        """How long to wait at least before one way is given up, by what answers take on the others.
+
+        On a machine that is short of CPU time all are slow, and none is broken for that. One that is slow on
+        purpose delays nothing but where it is one of two."""
+        others = [way for known, way in self._ways.items() if known != address and not way.is_silent]
+        slowest = [took_s for took_s in (way.slowest_s(now_s) for way in others) if took_s is not None]
+        return min(MOST_PATIENCE_S, PATIENCE * median_low(slowest)) if slowest else 0.0
 
     def silent(self, address: str) -> None:
         """It says none any more."""
@@ -164,7 +188,7 @@ class Ways:
         missed = way.unanswered()
         if in_doubt or (missed and now_s - missed[-1] >= ANSWER_S):
             self.alarm(now_s)
-        return not way.is_reached(in_doubt, now_s)
+        return not way.is_reached(in_doubt, self.patience_s(address, now_s), now_s)
 
     def is_bad(self, address: str, in_doubt: bool, now_s: float) -> bool:
         """Whether a way loses more than those to the others do; what all lose, none does."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from commands.trace_options import CLOSED
 from controller.config import (
     AUTO,

@@ -19,7 +19,7 @@ from typing import IO, Final
 
 from commands.command import Screen
 from commands.errors import CrashError
-from commands.options import VERBOSE
+from commands.verbosity import VERBOSE
 from hostlib.protocol.wire import MTU_BYTES
 from topologies.engines import Engine
 from topologies.fabric import Fabric

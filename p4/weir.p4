@@ -83,7 +83,7 @@ control ingress(
                 copies.apply(headers, metadata, standard_metadata);
             }
             if (writes || op == OP_GET || op == OP_VALUE || op == OP_NOT_FOUND || op == OP_REFUSED
-                || op == OP_STAT || op == OP_DELETED || op >= OP_INVALIDATE && op <= OP_PUSH) {
+                || op == OP_STAT || op == OP_DELETED || op >= OP_RECLAIM && op <= OP_PUSH) {
                 index.apply(headers, metadata);
                 lookup.apply(headers, metadata);
                 if (op == OP_GET) {

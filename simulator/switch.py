@@ -21,10 +21,6 @@ class SwitchOptions:
     pending_timeout_s: float = 0.2
     sketch_epoch_s: float = 67.1
     recirculation_bytes_per_s: float = 25e9
-    takes_puts: bool = False
-    """Values of PUTs fill the slots of blocks that have an entry and hold nothing. A real switch always does
-    that; but who has an entry before it is put is seldom one that is not expected (`Control.expects`), and
-    without that everything is to be, to the last digit, as it was before switches did."""
 
 
 @dataclass(slots=True)
@@ -112,12 +108,11 @@ class Switch:
         self._counts: dict[bytes, tuple[int, int]] = {}
         self._value_bytes = network.sizes.value_bytes
         self._ports = network.ports_of(name)
-        if options.takes_puts:
-            network.take_puts(name, self)
+        network.take_puts(name, self)
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
         """GETs: serve, merge or forward."""
-        index, ports, merging = self.index, self._ports, self._options.merging
+        index, ports = self.index, self._ports
         alone = len(asks) == 1
         forward: dict[Port, list[Ask]] = {}
         for ask in asks:
@@ -129,9 +124,9 @@ class Switch:
                 if entry is not None and ask.part in entry.filled:
                     self._serve(ask, entry, neighbour)
                     continue
-                if merging and self._merge(ask, neighbour):
+                if self._merge(ask, neighbour):
                     continue
-            elif self.tells and ask.part == QUESTION and self.holds(block):
+            elif self.tells and ask.part == QUESTION and self._tells_of(block):
                 ports[neighbour].reply([Told(ask, held=True, from_pool=True)])
                 continue
             port = ports[block.home]
@@ -147,7 +142,7 @@ class Switch:
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
         """Replies: fill, count, and pass on to who waits."""
-        index, ports, pending = self.index, self._ports, self._pending
+        index, ports, pending, merging = self.index, self._ports, self._pending, self._options.merging
         alone = len(replies) == 1
         onward: dict[Port, list[Reply]] = {}
         for reply in replies:
@@ -158,21 +153,25 @@ class Switch:
                 continue
             key, part = ask.block.key, ask.part
             entry = index.get(key) if reply.found else None
-            if entry is not None:
-                self._pass_value(ask, entry)
-            if ask.fill and ask.asker == self.name:
-                if not reply.found and self.on_nowhere is not None:
-                    self.on_nowhere(ask.block)
-                continue
+            if ask.fill:
+                if entry is not None:
+                    self._pass_value(ask, entry)
+                if ask.asker == self.name:
+                    if not reply.found and self.on_nowhere is not None:
+                        self.on_nowhere(ask.block)
+                    continue
             place: Place = ask.block.claim if part == PROBE else (ask.block.claim, part)
-            claim = pending.get(place)
+            claim = None if ask.fill else pending.get(place)
             waiters: Sequence[str] = ()
             if claim is not None:
-                waiters = claim.waiters
+                if merging:
+                    waiters = claim.waiters
                 del pending[place]
-            if reply.found and entry is None and part == PROBE:
-                self._count_miss(reply, len(waiters))
+                if entry is not None:
+                    self._pass_value(ask, entry)
             addressed = ports[ask.asker]
+            if reply.found and entry is None and part == PROBE:
+                self._count_miss(reply, len({addressed, *(ports[waiter] for waiter in waiters)}))
             if not waiters or (len(waiters) == 1 and ports[waiters[0]] is addressed):  # most often
                 if alone:
                     addressed.reply(replies, tail_s)
@@ -241,8 +240,9 @@ class Switch:
         self._ports[ask.block.home].ask([ask])
 
     def reclaim(self, put: Put) -> bool:
-        """Send a part of a block to its home; False if it is not here whole."""
-        if not self.holds(put.block):
+        """Send a part of a block to its home; False if it is not here."""
+        entry = self.index.get(put.block.key)
+        if entry is None or put.fragment not in entry.filled:
             return False
         self._network.put(self.name, put, self._read_s(put.fragments))
         return True
@@ -251,6 +251,11 @@ class Switch:
         """Whether all of a block is in the pool."""
         entry = self.index.get(block.key)
         return entry is not None and len(entry.filled) == len(block.parts)
+
+    def _tells_of(self, block: Block) -> bool:
+        """Whether the last part of a block is in the pool: parts mostly fill from the first on."""
+        entry = self.index.get(block.key)
+        return entry is not None and len(block.parts) - 1 in entry.filled
 
     def read(self, block: Block) -> float:
         """When the pool's memory has delivered a block that is asked for now."""
@@ -290,20 +295,23 @@ class Switch:
         return self._memory.send(self._loop.now, size_bytes, self._value_bytes)[1]
 
     def _merge(self, ask: Ask, neighbour: str) -> bool:
-        """Whether the request is absorbed; otherwise a claim is made for it, if there is room."""
+        """Whether the request is absorbed; otherwise a claim is made for it, if there is room.
+
+        Only what was claimed fills slots, so claims are made without merging, too.
+        """
         place: Place = ask.block.claim if ask.part == PROBE else (ask.block.claim, ask.part)
         claim = self._pending.get(place)
         now_s = self._loop.now
         if claim is not None:
             if neighbour not in claim.waiters:
                 claim.waiters.append(neighbour)
-            if now_s - claim.since_s < self._options.pending_timeout_s:
+            if self._options.merging and now_s - claim.since_s < self._options.pending_timeout_s:
                 self.stats.merged += ask.fragments
                 return True
             claim.since_s = now_s
             del self._pending[place]
             self._pending[place] = claim
-            self.stats.retried += ask.fragments
+            self.stats.retried += ask.fragments if self._options.merging else 0
         elif len(self._pending) < self._options.pending_cells or self._drop_stale(now_s):
             self._pending[place] = _Claim(now_s, neighbour)
         else:

@@ -221,7 +221,6 @@ class System:
             pending_timeout_s=pool.pending_timeout_s,
             sketch_epoch_s=pool.sketch_epoch_s,
             recirculation_bytes_per_s=self.scenario.network.link_gbit_s * GBIT_BYTES,
-            takes_puts=self.scenario.control.expects,
         )
         for name in self.fabric.switches:
             memory = None

@@ -3,13 +3,16 @@
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Tests run the simulator's Python files, which they may replace parts of; test_compiled.py compares the two.
 os.environ.setdefault("WEIR_COMPILED", "0")
-# Examples have no deadline: on a busy machine any of them may be interrupted for long.
-settings.register_profile("weir", deadline=None)
-settings.load_profile("weir")
+# Examples have no deadline and may be made slowly: on a busy machine any of them may be interrupted for long.
+# Fixtures of a function are asked for by tests that make what they need for each example themselves.
+UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("quick", max_examples=20, deadline=None, suppress_health_check=UNCHECKED)
+settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from v1model.backend.extern_source import ExternSource
 from v1model.dataplane import DataPlaneError
 from v1model.drop_log import DropLog
 from v1model.errors import CompileError
+from v1model.frontend import render, render_one
 from v1model.frontend.preprocess import preprocess
 from v1model.options import INSTEAD, SwitchOptions, UsageError, parse_switch_options
 from v1model.p4info import p4info
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _run(options)
     except (ServerError, CompileError, DataPlaneError, OSError) as error:
-        return _fail(str(error.render() if isinstance(error, CompileError) else error), FAILURE)
+        return _fail(render(error) if isinstance(error, CompileError) else str(error), FAILURE)
     return OK
 
 
@@ -91,8 +92,12 @@ def _run(options: SwitchOptions) -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     step_back()
     externs = ExternSource.read(options.externs) if options.externs else None
-    engine = EmbeddedEngine(options.ports, options.cpu_port, externs, options.recording)
-    server = P4RuntimeServer(options.address, options.device_id, engine, options.tls, engine.statistics)
+    engine = EmbeddedEngine(
+        options.ports, options.cpu_port, externs, options.recording, options.priority_queues
+    )
+    server = P4RuntimeServer(
+        options.address, options.device_id, engine, options.tls, engine.statistics, engine.limit_queues
+    )
     try:
         if options.program:
             config = load_config(options.program, externs)
@@ -123,7 +128,10 @@ def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime
     else:
         config = DeviceConfig.decode(program.read_bytes())
     source = Source(config.source, config.name, externs, open_files=is_source)
-    info = p4info(sandboxed_compile(source).program)
+    compiled = sandboxed_compile(source)
+    for warning in compiled.warnings:
+        logging.warning("%s", render_one(warning))
+    info = p4info(compiled.program)
     return p4runtime_pb2.ForwardingPipelineConfig(p4info=info, p4_device_config=config.encode())
 
 

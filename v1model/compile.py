@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from v1model.backend import CompiledProgram, RuntimeBuild, Tracing, build, building, finish
 from v1model.backend.extern_source import ExternSource
+from v1model.diagnostics import DEFAULT_MAX_ERRORS, Diagnostics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,16 +54,21 @@ def compile_text(
     tracing: Tracing = Tracing.OFF,
     quick: bool = False,
     open_files: bool = False,
+    max_errors: int = DEFAULT_MAX_ERRORS,
 ) -> CompiledProgram:
     """The same for a text that `preprocess` has made from the file `name`. `open_files`: places in errors may
-    be looked up in the files that it names, because it was made here."""
+    be looked up in the files that it names, because it was made here. `max_errors`: how many are shown."""
     entry = _entry(text, name, externs, sanitize=sanitize, tracing=tracing)
     compiled = _cached(entry)
     if compiled is None:
         quick = quick and externs is None and not sanitize
         runtime = RuntimeBuild(sanitize=sanitize, quick=quick)
-        program = _lower(text, name, has_custom_externs=externs is not None, open_files=open_files)
+        diagnostics = Diagnostics(max_errors)
+        program = _lower(
+            text, name, diagnostics, has_custom_externs=externs is not None, open_files=open_files
+        )
         compiled = build(program, externs, sanitize=sanitize, tracing=tracing, quick=quick, runtime=runtime)
+        compiled = replace(compiled, warnings=tuple(diagnostics.warnings))
         building.publish(entry, {PICKLE: pickle.dumps(compiled, protocol=pickle.HIGHEST_PROTOCOL)})
     return compiled if quick else finish(compiled)
 
@@ -80,11 +86,14 @@ def _entry(text: str, name: str, externs: ExternSource | None, *, sanitize: bool
     return building.cache_directory() / key
 
 
-def _lower(text: str, name: str, *, has_custom_externs: bool, open_files: bool) -> Program:
+def _lower(
+    text: str, name: str, diagnostics: Diagnostics, *, has_custom_externs: bool, open_files: bool
+) -> Program:
     from v1model.frontend import load_text  # a hit in the cache does not need them
     from v1model.midend import lower
 
-    return lower(load_text(text, name, open_files=open_files), name, has_custom_externs=has_custom_externs)
+    program = load_text(text, name, diagnostics, open_files=open_files)
+    return lower(program, name, has_custom_externs=has_custom_externs)
 
 
 def _cached(entry: Path) -> CompiledProgram | None:

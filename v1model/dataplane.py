@@ -101,10 +101,11 @@ class DigestList:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A packet that left the switch."""
+    """A packet that left the switch, and when, in microseconds of the switch's clock."""
 
     port: int
     data: bytes
+    time_us: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,26 +13,54 @@ if TYPE_CHECKING:
 
 
 class CompileError(Exception):
-    """A P4 program that is wrong. `span` says where, the message what, `hint` what to do."""
+    """A P4 program that is wrong. `span` says where, the message what, `hint` what to do.
 
-    def __init__(self, message: str, span: Span | None = None, hint: str = "") -> None:
+    `others` are the errors that were found behind this one. `missing` is the name that was not found.
+    """
+
+    def __init__(self, message: str, span: Span | None = None, hint: str = "", *, missing: str = "") -> None:
         super().__init__(message)
-        self.message, self.span, self.hint = message, span, hint
+        self.message, self.span, self.hint, self.missing = message, span, hint, missing
+        self.others: tuple[CompileError, ...] = ()
+
+    @property
+    def all(self) -> tuple[CompileError, ...]:
+        """Return this error and those that were found behind it."""
+        return (self, *self.others)
 
     def render(self, source_line: str = "") -> str:
-        """The error as compilers print it; `source_line` is the line that `span` points into."""
-        where = f"{self.span.file}:{self.span.line}:{self.span.column}: " if self.span else ""
-        lines = [f"{where}error: {self.message}"]
-        if self.span and source_line:
-            indent = "".join("\t" if c == "\t" else " " for c in source_line[: self.span.column - 1])
-            lines += [source_line, indent + "^" + "~" * max(0, self.span.length - 1)]
-        if self.hint:
-            lines.append(f"hint: {self.hint}")
-        return "\n".join(lines)
+        """Return the error as compilers print it; `source_line` is the line that `span` points into."""
+        return render_message("error", self.message, self.span, self.hint, source_line)
 
 
 class UnsupportedError(CompileError):
     """Legal P4_16 that the embedded switch does not support (docs/embedded-switch.md lists what)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileWarning:
+    """A place in a legal program that probably is not meant so; `kind` is p4c's name for it."""
+
+    kind: str
+    message: str
+    span: Span
+    hint: str = ""
+
+    def render(self, source_line: str = "") -> str:
+        """Return the warning as compilers print it; `source_line` is the line that `span` points into."""
+        return render_message("warning", f"{self.message} [{self.kind}]", self.span, self.hint, source_line)
+
+
+def render_message(severity: str, message: str, span: Span | None, hint: str, source_line: str) -> str:
+    """Return place, severity and message, the source line with a caret below the place, and the hint."""
+    where = f"{span.file}:{span.line}:{span.column}: " if span else ""
+    lines = [f"{where}{severity}: {message}"]
+    if span and source_line:
+        indent = "".join("\t" if c == "\t" else " " for c in source_line[: span.column - 1])
+        lines += [source_line, indent + "^" + "~" * max(0, span.length - 1)]
+    if hint:
+        lines.append(f"hint: {hint}")
+    return "\n".join(lines)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from v1model import without_effect
+from v1model.binding.queues import PRIORITIES
 from v1model.p4runtime.address import TlsFiles
 from v1model.trace.events import TraceFilter
 from v1model.trace.recorder import Recording
@@ -35,6 +36,8 @@ options behind `--`:
   --grpc-server-addr ADDR       HOST:PORT or unix:PATH of the P4Runtime server (default {DEFAULT_ADDRESS});
                                 whoever reaches it may do everything to the switch
   --cpu-port N                  port of packet-in and packet-out (default: none)
+  --priority-queues N           N queues a port by standard_metadata.priority (default: 8, once weir-cli
+                                limits one)
   --grpc-server-ssl             TLS, with --grpc-server-cert FILE and --grpc-server-key FILE
   --grpc-server-cacert FILE --grpc-server-with-client-auth
                                 accept only clients with a certificate signed by this authority
@@ -60,6 +63,7 @@ class SwitchOptions:
     externs: Path | None = None
     recording: Recording = field(default_factory=Recording)
     without_effect: tuple[str, ...] = ()
+    priority_queues: int = 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -96,6 +100,7 @@ def parse_switch_options(arguments: list[str]) -> SwitchOptions:
         log_json=options.log_json,
         externs=options.externs,
         recording=_recording(options),
+        priority_queues=target_options.priority_queues or options.priority_queues or 0,
         without_effect=tuple(dict.fromkeys([*options.without_effect, *target_options.without_effect])),
     )
 
@@ -130,6 +135,7 @@ def _general_parser() -> _Parser:
     parser.add_argument("--version", "-v", action="version", version="weir-switch 0.1.0 (P4Runtime 1.4.0)")
     _add_recording(parser)
     parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")
+    parser.add_argument("--priority-queues", type=_queues, help=argparse.SUPPRESS)
     without_effect.accept(parser, _WITHOUT_EFFECT)
     for option in _REFUSED:
         parser.add_argument(option, nargs="?", const="", help=argparse.SUPPRESS)
@@ -141,6 +147,7 @@ def _target_parser() -> _Parser:
     parser.add_argument("--grpc-server-addr", default=DEFAULT_ADDRESS)
     parser.add_argument("--cpu-port", type=_port)
     parser.add_argument("--drop-port", type=_natural)
+    parser.add_argument("--priority-queues", type=_queues)
     parser.add_argument("--grpc-server-ssl", action="store_true")
     parser.add_argument("--grpc-server-with-client-auth", action="store_true")
     for option in ("--grpc-server-cacert", "--grpc-server-cert", "--grpc-server-key"):
@@ -217,7 +224,6 @@ _REFUSED = {
 }
 _REFUSED_TARGET = {
     "--dp-grpc-server-addr": "use the library form (v1model.switch) for packets without interfaces",
-    "--priority-queues": "each port has one queue",
     "--load-modules": "extern modules of BMv2 can't be loaded",
 }
 
@@ -271,6 +277,13 @@ def _natural(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
+
+
+def _queues(text: str) -> int:
+    queues = _natural(text)
+    if not 1 <= queues <= PRIORITIES:
+        raise argparse.ArgumentTypeError(f"there can be 1 to {PRIORITIES} queues a port")
+    return queues
 
 
 def _port(text: str) -> int:

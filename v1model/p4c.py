@@ -12,11 +12,13 @@ from google.protobuf import json_format, text_format
 from v1model import without_effect
 from v1model.backend.extern_source import ExternSource
 from v1model.compile import compile_text
+from v1model.diagnostics import DEFAULT_MAX_ERRORS
 from v1model.errors import CompileError
 from v1model.frontend import render
 from v1model.frontend.preprocess import preprocess
 from v1model.p4info import p4info
 from v1model.p4runtime.device_config import DeviceConfig
+from v1model.warning_options import WARNING_OPTIONS, take_warning_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +40,8 @@ FORMATS = {
 }
 # p4c's options that say how it works or what it shows, with the values that they take.
 WITHOUT_EFFECT: dict[str, int | str | None] = {
-    "--Wdisable": "?",
     "--Wwarn": "?",
-    "--Werror": "?",
     "--Winfo": "?",
-    "--maxErrorCount": None,
     "--emit-externs": 0,
     "--disable-annotations": "?",
     "--pp": None,
@@ -60,9 +59,11 @@ WITHOUT_EFFECT: dict[str, int | str | None] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compiles one program; 1, with the place and the reason, if it is refused."""
-    options = _parser().parse_args(arguments)
+    given, warnings = take_warning_options(list(sys.argv[1:] if arguments is None else arguments))
+    options = _parser().parse_args(given, argparse.Namespace(warnings=warnings))
     for option in dict.fromkeys(options.without_effect):
         print(f"weir-p4c: {option} makes no difference here", file=sys.stderr)
+    wanted = options.warnings
     try:
         text = preprocess(
             options.program, options.include, dict(map(_define, options.define)), options.undefine
@@ -72,7 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return OK
         externs = ExternSource.read(options.externs) if options.externs else None
         name = str(options.program)
-        compiled = compile_text(text, name, externs, quick=not options.full, open_files=True)
+        compiled = compile_text(
+            text, name, externs, quick=not options.full, open_files=True, max_errors=options.max_errors
+        )
+        if not wanted.show(compiled.warnings):
+            return REFUSED
         info = p4info(compiled.program)
         for path in options.p4runtime_files:
             _write(path, _encoded(info, path))
@@ -89,7 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="weir-p4c", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="weir-p4c",
+        description=DESCRIPTION,
+        epilog=WARNING_OPTIONS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("program", type=Path, help="a P4_16 program for v1model")
     parser.add_argument("-I", dest="include", action="append", type=Path, default=[], metavar="DIR")
@@ -115,6 +123,14 @@ def _parser() -> argparse.ArgumentParser:
         help="optimise at once; else a switch does it, while it forwards already",
     )
     parser.add_argument(
+        "--maxErrorCount",
+        dest="max_errors",
+        type=_positive,
+        default=DEFAULT_MAX_ERRORS,
+        metavar="N",
+        help=f"stop after N errors (default: {DEFAULT_MAX_ERRORS})",
+    )
+    parser.add_argument(
         "--std", "--p4v", choices=("p4-16", "p4_16", "16"), default="p4-16", help="P4_16 only"
     )
     parser.add_argument("-b", "--target", choices=("bmv2",))
@@ -132,6 +148,12 @@ def _files(text: str) -> list[Path]:
                 f"{path}: no format has that suffix; there are {', '.join(FORMATS)}"
             )
     return files
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
 
 
 def _encoded(info: Any, path: Path) -> bytes:

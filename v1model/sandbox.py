@@ -124,8 +124,12 @@ def _check(answer: bytes) -> None:
         case "OSError":
             raise OSError(told["errno"], told["message"])
         case "CompileError":
-            span = Span(*told["span"]) if told["span"] else None
-            raise CompileError(told["message"], span, told["hint"])
+            first, *others = (
+                CompileError(each["message"], Span(*each["span"]) if each["span"] else None, each["hint"])
+                for each in told["errors"]
+            )
+            first.others = tuple(others)
+            raise first
 
 
 def _death(code: int) -> str:
@@ -174,7 +178,10 @@ def _answer(task: Source | CompiledProgram) -> dict[str, Any]:
         else:
             finish(task)
     except CompileError as error:
-        return _refusal(error.message, error.span, error.hint)
+        return {
+            "kind": "CompileError",
+            "errors": [_one(each.message, each.span, each.hint) for each in error.all],
+        }
     except OSError as error:
         return {"kind": "OSError", "errno": error.errno or 0, "message": error.strerror or str(error)}
     except MemoryError:
@@ -185,9 +192,13 @@ def _answer(task: Source | CompiledProgram) -> dict[str, Any]:
     return {"kind": ""}
 
 
-def _refusal(message: str, span: Span | None = None, hint: str = "") -> dict[str, Any]:
+def _refusal(message: str) -> dict[str, Any]:
+    return {"kind": "CompileError", "errors": [_one(message, None, "")]}
+
+
+def _one(message: str, span: Span | None, hint: str) -> dict[str, Any]:
     place = span and (_shortened(span.file), span.line, span.column, span.length)
-    return {"kind": "CompileError", "message": _shortened(message), "span": place, "hint": _shortened(hint)}
+    return {"message": _shortened(message), "span": place, "hint": _shortened(hint)}
 
 
 def _shortened(text: str) -> str:

@@ -19,6 +19,7 @@ from v1model.binding.events import Event, Events
 from v1model.binding.library import NOW, PORTS, Handle, Library
 from v1model.binding.ports import MAX_FRAME_BYTES, Statistics, attach_error, port_statistics
 from v1model.binding.profiles import Profiles
+from v1model.binding.queues import PRIORITIES, Queues
 from v1model.binding.replication import Replication
 from v1model.binding.tables import Tables
 from v1model.binding.value_sets import ValueSets
@@ -28,9 +29,10 @@ from v1model.precedence import FORWARDING, come_forward
 from v1model.trace.decoder import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from v1model.backend import CompiledProgram
+    from v1model.binding.queues import QueueState
     from v1model.dataplane import (
         CloneSession,
         CounterValue,
@@ -65,9 +67,10 @@ DROP_CAUSES = (
     "oversize",
     "transmit",
     "beyond_mtu",
+    "queue_full",
     "event_queue_full",
 )
-_RECORD = struct.Struct("=2I")
+_RECORD = struct.Struct("=2IQ")
 
 
 class Switch:
@@ -97,6 +100,7 @@ class Switch:
         self._value_sets = ValueSets(self.handle, self.program)
         self._arrays = Arrays(self.handle, self.program)
         self._replication = Replication(self.handle)
+        self._queues = Queues(self.handle)
         self._digests = Digests(self.handle, self.program)
         decoder = Decoder(self.program, compiled.trace_sites, DROP_CAUSES, self._tables.by_handle)
         self._events = Events(
@@ -158,6 +162,35 @@ class Switch:
         with self._lock:
             self.handle.call("set_clock", NOW if now_us is None else now_us)
 
+    def advance(self, until_us: int | None = None) -> list[Output]:
+        """Lets the time go on to `until_us`, or (None) until nothing waits in queues: what left by then."""
+        with self._lock:
+            self.handle.call("serve_queues", NOW if until_us is None else until_us, until_us is not None)
+            self._events.collect()
+            return _outputs(self.handle.read("take_outputs"))
+
+    # --- queues ----------------------------------------------------------------------------------
+
+    def enable_queues(self, priorities: int = PRIORITIES) -> None:
+        """Puts queues between ingress and egress, one of each port for each of the priorities; larger values
+        of standard_metadata.priority go to the last. Nothing waits in them before something limits a port."""
+        with self._lock:
+            self._queues.enable(priorities)
+
+    def limit_queues(
+        self, limits: Mapping[str, int], port: int | None = None, priority: int | None = None
+    ) -> None:
+        """Changes limits (`binding.queues.QueueLimits` has the names) of one port or all, of one priority or
+        all; enables queues. Rates without a priority are those of the whole port."""
+        with self._lock:
+            self._queues.limit(limits, port, priority)
+
+    def queue_state(self, port: int, priority: int) -> QueueState:
+        with self._lock:
+            return self._queues.state(port, priority)
+
+    # --- packets for and of the control plane ----------------------------------------------------
+
     def packet_out(self, data: bytes) -> None:
         if not 0 <= self.cpu_port < PORTS:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no CPU port (--cpu-port)")
@@ -165,8 +198,10 @@ class Switch:
             self.handle.call("inject", self.cpu_port, data, len(data), NOW)
 
     def take_outputs(self) -> list[Output]:
-        """What left the switch because of `packet_out`, as from `inject`."""
+        """What left the switch because of `packet_out`, as from `inject`, and what left its queues by now."""
         with self._lock:
+            if self._queues.priorities:
+                self.handle.call("serve_queues", self.handle.call("now_us"), False)
             return _outputs(self.handle.read("take_outputs"))
 
     def wait_events(self, timeout_s: float) -> list[Event]:
@@ -248,14 +283,15 @@ class Switch:
                 self._forwarding = None
 
     def statistics(self) -> Statistics:
-        """{"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}}}."""
+        """{"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}},
+        "queues": {port: {priority: {"packets": ...}}}}."""
         with self._lock:
             drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
             ports = {
                 port: port_statistics(self.handle, port, interface)
                 for port, interface in self._interfaces.items()
             }
-            return {"drops": drops, "ports": ports}
+            return {"drops": drops, "ports": ports, "queues": self._queues.statistics()}
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -455,8 +491,8 @@ class Switch:
 def _outputs(records: bytes) -> list[Output]:
     outputs, at = [], 0
     while at < len(records):
-        port, length = _RECORD.unpack_from(records, at)
+        port, length, time_us = _RECORD.unpack_from(records, at)
         at += _RECORD.size
-        outputs.append(Output(port, records[at : at + length]))
+        outputs.append(Output(port, records[at : at + length], time_us))
         at += (length + 3) // 4 * 4
     return outputs

@@ -12,7 +12,7 @@ local OPS = {
   [1] = "GET", [2] = "VALUE", [3] = "NOT_FOUND", [4] = "PUT", [5] = "PUT_ACK", [6] = "REFUSED", [7] = "STAT",
   [8] = "FOUND", [9] = "HELLO", [10] = "LIST", [11] = "KEYS", [12] = "EXPECT",
   [13] = "DELETE", [14] = "DELETED",
-  [16] = "INVALIDATE", [17] = "RECLAIM",
+  [17] = "RECLAIM",
   [18] = "FILL", [19] = "PUSH", [20] = "MEMBERS",
 }
 local CARRIES_VALUE = { [2] = true, [4] = true }
@@ -34,6 +34,7 @@ local FLAGS = {  -- in the order of their bits
   { 0x0020, "reclaim" }, { 0x0040, "pushed" }, { 0x0080, "subscribe" }, { 0x0100, "held" },
   { 0x0200, "repair" }, { 0x0400, "durable" }, { 0x0800, "created" },
   { 0x1000, "tombstones" },
+  { 0x2000, "hint" },
 }
 
 local weir = Proto("weir", "Weir KV protocol")

@@ -18,6 +18,7 @@ from controller.p4_constants import (
     MULTICAST_WAITERS,
     PORT_ROLES,
     PORT_TENANTS,
+    PUT_METER,
     RECEIVERS,
     REQUEST_METER,
     ROLE_CONTROL,
@@ -109,6 +110,7 @@ def _meters(program: Program, config: SwitchConfig) -> Iterator[Any]:
         for meter, rate in (
             (REQUEST_METER, limits.requests_per_s),
             (SPECIAL_METER, limits.special_per_s),
+            (PUT_METER, limits.puts_per_s),
             (CONTROLLER_METER, limits.controller_per_s),
         ):
             entity = Entity()

@@ -1,4 +1,4 @@
-"""Options of weir-kv-conformance: from the command line, else from the environment, as make sets it."""
+"""Options of weir-kv-conformance: from the command line, else from WEIR_ variables, as make sets them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def parse(arguments: Sequence[str]) -> Options:
 
 
 def _variable(name: str) -> str:
-    return os.environ.get(name, "")
+    return os.environ.get(f"WEIR_{name}", "")
 
 
 def _names(text: str, known: Any, what: str) -> tuple[str, ...]:

@@ -12,8 +12,11 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
+from commands.declarations import PREFIX
+
 BENCHMARKS: Final = {
     "switch": "packets per second of the switch, against a bare echo, and BMv2 where it is on PATH",
+    "values": "what a byte costs by the size of values: switch, echo, hosts, bare UDP",
     "tables": "what large tables cost the switch: routes and access lists",
     "hosts": "CPU time and latency of a block at client and storage node",
     "control": "CPU time of controller and switch for a digest; ENTRIES=25: how soon entries come",
@@ -25,12 +28,12 @@ BENCHMARKS: Final = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the benchmark that the first argument, or WHAT in the environment, names.
+    """Run the benchmark that the first argument, or WEIR_WHAT, names.
 
     Returns its exit code; 2 if there is no such benchmark.
     """
     given = list(arguments)
-    what = given.pop(0) if given and not given[0].startswith("-") else os.environ.get("WHAT", "")
+    what = given.pop(0) if given and not given[0].startswith("-") else os.environ.get(f"{PREFIX}WHAT", "")
     if what not in BENCHMARKS:
         print(_usage(what), file=sys.stderr if what else sys.stdout)
         return 2 if what or "--help" not in given else 0

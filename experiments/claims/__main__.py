@@ -9,16 +9,18 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic.dataclasses import dataclass as declared
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED, Variable, Within
 from commands.intervals import Interval, mean_interval
-from commands.options import Option, parse_into, whole
+from commands.options import read
 from commands.parallel import run_all
-from commands.trace_options import TRACE_OPTIONS, TraceOptions
+from commands.trace_options import TraceOptions
 from emulator.result import revision
 from experiments.claims import ranks
 from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, Work, agents_works, scenario
@@ -37,32 +39,27 @@ FIGURES = (
 Figures = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ClaimsOptions(TraceOptions):
     """How much is simulated."""
 
-    requests: int
-    seed: int
-    seeds: int
-    jobs: int
-    results: Path
-
-
-_OPTIONS = (
-    *TRACE_OPTIONS,
-    Option("REQUESTS", whole(20, 100_000), 170, "of each simulation"),
-    Option("SEED", whole(0, 2**31), 1, "the first seed"),
-    Option("SEEDS", whole(2, 31), 8, "simulations of each case"),
-    Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "simulations at once"),
-    Option("RESULTS", Path, Path("results/claims"), "folder for the results"),
-)
+    requests: Annotated[int, Within(20, 100_000)] = 170
+    """Requests of each simulation."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """The first seed."""
+    seeds: Annotated[int, Within(2, 31)] = 8
+    """Simulations of each case."""
+    processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, os.cpu_count() or 1)
+    """Simulations at once."""
+    results: Path = Path("results/claims")
+    """Folder for the results."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2 for bad input."""
 
     def parse(given: Sequence[str]) -> ClaimsOptions:
-        return parse_into(ClaimsOptions, _OPTIONS, given, "python -m experiments.claims", __doc__ or "")
+        return read(ClaimsOptions, given, "python -m experiments.claims", __doc__ or "")
 
     return run_command(arguments, parse, _run, interrupted="interrupted")
 
@@ -101,7 +98,7 @@ def compute(
 
     with screen.progress() as progress:
         task = progress.add_task("simulating", total=len(jobs))
-        done = run_all(work, jobs, options.jobs, lambda: progress.advance(task))
+        done = run_all(work, jobs, options.processes, lambda: progress.advance(task))
     found: dict[tuple[str, str], list[Figures]] = {cell: [] for cell in cells}
     for (traffic, name, _), figures in zip(jobs, done, strict=True):
         found[traffic, name].append(figures)

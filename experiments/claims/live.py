@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic.dataclasses import dataclass as declared
 from rich.table import Table
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED, OneOf, Within
 from commands.intervals import Interval, mean_interval
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.options import read
 from emulator.result import revision
 from experiments.logs import OpenNetworks
 from experiments.simulate.emulate import Emulator
@@ -39,22 +40,18 @@ MODES = ("no_pool", "merging")
 REQUESTS, LINK_GBIT_S = 60, 100.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class LiveOptions:
     """What is played."""
 
-    rows: tuple[str, ...]
-    seeds: tuple[int, ...]
-    scale: float
-    results: Path
-
-
-_OPTIONS = (
-    Option("ROWS", list_of(one_of(tuple(ROWS))), tuple(ROWS), "joined by commas"),
-    Option("SEEDS", list_of(whole(0, 2**31)), (1, 2, 3), "joined by commas"),
-    Option("SCALE", number(1, 1e9), 20_000.0, "sigma of the emulator"),
-    Option("RESULTS", Path, Path("results/claims"), "folder for live.json"),
-)
+    rows: tuple[Annotated[str, OneOf(ROWS)], ...] = tuple(ROWS)
+    """Rows to play."""
+    seeds: tuple[Annotated[int, Within(0, 2**31)], ...] = (1, 2, 3)
+    """Seeds of the traffic."""
+    scale: Annotated[float, Within(1, 1e9)] = 20_000.0
+    """Sigma of the emulator."""
+    results: Path = Path("results/claims")
+    """Folder for live.json."""
 
 
 def scenario(row: str, seed: int) -> Scenario:
@@ -82,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where it could not run."""
     return run_command(
         arguments,
-        lambda given: parse_into(LiveOptions, _OPTIONS, given, "experiments.claims.live", __doc__ or ""),
+        lambda given: read(LiveOptions, given, "experiments.claims.live", __doc__ or ""),
         _run,
     )
 

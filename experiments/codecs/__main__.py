@@ -6,15 +6,17 @@ import itertools
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.intervals import Interval, mean_interval
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.options import read
 from controller.policies import OWN_POLICIES
 from emulator.result import revision
 from experiments.codecs.streams import Streams, simulated, table
@@ -27,50 +29,39 @@ from workload.shapes import SHAPES
 CODECS = (Codec(NONE), Codec("fp8"), Codec("cachegen"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What is compared."""
 
-    shapes: tuple[str, ...]
-    requests: int
-    seeds: int
-    blocks: tuple[int, ...]
-    policy: str
-    simulated: tuple[int, ...]
-    links: tuple[float, ...]
-    simulated_shape: str
-    simulated_requests: int
-    stream_links: tuple[float, ...]
-    ttft_slo_s: float
-    results: Path
-
-
-# In the order of Options' fields.
-_OPTIONS = (
-    Option("SHAPES", list_of(one_of(tuple(SHAPES))), ("chat", "agents", "rag"), "shapes of generated traces"),
-    Option("REQUESTS", whole(10, 1_000_000), 2000, "of each trace that is replayed"),
-    Option("SEEDS", whole(1, 100), 3, "of each trace"),
-    Option(
-        "BLOCKS", list_of(whole(20, 10_000_000)), (300, 1000, 3000, 10_000, 30_000), "plain blocks of pool"
-    ),
-    Option("POLICY", one_of(OWN_POLICIES), "reuse", "of the pools"),
-    Option("SIMULATED", list_of(whole(1, 10_000_000)), (300,), "plain blocks of pool that are simulated"),
-    Option("LINKS", list_of(number(0.1, 10_000)), (25.0, 200.0), "Gbit/s of the links that are simulated"),
-    Option("SIMULATED_SHAPE", one_of(tuple(SHAPES)), "chat", "shape that is simulated"),
-    Option("SIMULATED_REQUESTS", whole(10, 1_000_000), 800, "of each trace that is simulated"),
-    Option(
-        "STREAM_LINKS", list_of(number(0.1, 10_000)), (10.0, 25.0, 100.0), "Gbit/s of the links of streams"
-    ),
-    Option("TTFT_SLO", number(0.001, 1e6), 1.0, "seconds to the first token that streams aim at"),
-    Option("RESULTS", Path, Path("results/codecs"), "folder for summary.json"),
-)
+    shapes: tuple[Annotated[str, OneOf(SHAPES)], ...] = ("chat", "agents", "rag")
+    """Shapes of generated traces."""
+    requests: Annotated[int, Within(10, 1_000_000)] = 2000
+    """Of each trace that is replayed."""
+    seeds: Annotated[int, Within(1, 100)] = 3
+    """Of each trace."""
+    blocks: tuple[Annotated[int, Within(20, 10_000_000)], ...] = (300, 1000, 3000, 10_000, 30_000)
+    """Plain blocks of pool."""
+    policy: Annotated[str, OneOf(OWN_POLICIES)] = "reuse"
+    """Of the pools."""
+    simulated: tuple[Annotated[int, Within(1, 10_000_000)], ...] = (300,)
+    """Plain blocks of pool that are simulated."""
+    links: tuple[Annotated[float, Within(0.1, 10_000)], ...] = (25.0, 200.0)
+    """Gbit/s of the links that are simulated."""
+    simulated_shape: Annotated[str, OneOf(SHAPES)] = "chat"
+    """Shape that is simulated."""
+    simulated_requests: Annotated[int, Within(10, 1_000_000)] = 800
+    """Of each trace that is simulated."""
+    stream_links: tuple[Annotated[float, Within(0.1, 10_000)], ...] = (10.0, 25.0, 100.0)
+    """Gbit/s of the links of streams."""
+    ttft_slo_s: Annotated[float, Within(0.001, 1e6), Variable("TTFT_SLO")] = 1.0
+    """Seconds to the first token that streams aim at."""
+    results: Path = Path("results/codecs")
+    """Folder for summary.json."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 for bad input."""
-    return run_command(
-        arguments, lambda given: parse_into(Options, _OPTIONS, given, "make codecs", __doc__ or ""), _work
-    )
+    return run_command(arguments, lambda given: read(Options, given, "make codecs", __doc__ or ""), _work)
 
 
 def _work(screen: Screen, options: Options) -> int:

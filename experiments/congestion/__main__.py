@@ -13,14 +13,17 @@ import queue
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.options import read
 from controller.config import Config, PoolSize, Thresholds
 from emulator.control_plane import stand_behind, start_controller, switch_configs
 from emulator.machine import CpuWatch
@@ -42,46 +45,37 @@ START_DELAY_S = 0.2
 PAUSE_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """In the order of `OPTIONS`."""
 
-    patterns: tuple[str, ...]
-    modes: tuple[str, ...]
-    nodes: int
-    stores: int
-    blocks: int | None
-    fragments: int
-    link_mbit_s: float
-    queue_packets: int
-    seed: int
-    results: Path
-
-
-OPTIONS = (
-    Option("PATTERNS", list_of(one_of(PATTERNS)), PATTERNS, "who asks whom"),
-    Option("MODES", list_of(one_of(MODES)), MODES, "none: the switch forwards; both: it merges and pools"),
-    Option("NODES", whole(2, 63), 16, "nodes"),
-    Option("STORES", whole(2, 60), 8, "storage nodes"),
-    Option(
-        "BLOCKS",
-        whole(1, 1000),
-        None,
-        "blocks of each node's flow; default: 8 for every 5 Mbit/s, at most 32",
-    ),
-    Option("FRAGMENTS", whole(1, 256), 16, "of 512 bytes, in a block"),
-    Option("LINK_MBIT", number(0.1, 10_000), 5.0, "rate of each link, Mbit/s"),
-    Option("QUEUE", whole(4, 10_000), 64, "packets that the queue of each of the switch's ports holds"),
-    Option("SEED", whole(0, 2**31), 1, "of the keys"),
-    Option("RESULTS", Path, ROOT / "results" / "congestion", "folder for summary.json"),
-)
+    patterns: tuple[Annotated[str, OneOf(PATTERNS)], ...] = PATTERNS
+    """Who asks whom."""
+    modes: tuple[Annotated[str, OneOf(MODES)], ...] = MODES
+    """None: the switch forwards; both: it merges and pools."""
+    nodes: Annotated[int, Within(2, 63)] = 16
+    """Nodes."""
+    stores: Annotated[int, Within(2, 60)] = 8
+    """Storage nodes."""
+    blocks: Annotated[int | None, Within(1, 1000)] = None
+    """Blocks of each node's flow; default: 8 for every 5 Mbit/s, at most 32."""
+    fragments: Annotated[int, Within(1, 256)] = 16
+    """Of 512 bytes, in a block."""
+    link_mbit_s: Annotated[float, Within(0.1, 10_000), Variable("LINK_MBIT")] = 5.0
+    """Rate of each link, Mbit/s."""
+    queue_packets: Annotated[int, Within(4, 10_000), Variable("QUEUE")] = 64
+    """Packets that the queue of each of the switch's ports holds."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of the keys."""
+    results: Path = ROOT / "results" / "congestion"
+    """Folder for summary.json."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all goals are met; 1: not; 2: it could not run."""
     return run_command(
         arguments,
-        lambda given: parse_into(Options, OPTIONS, given, "python -m experiments.congestion", __doc__ or ""),
+        lambda given: read(Options, given, "python -m experiments.congestion", __doc__ or ""),
         _run,
     )
 

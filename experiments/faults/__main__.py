@@ -26,6 +26,7 @@ from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from emulator.result import PROGRAM, revision
 from experiments.faults.cases import CASES, Case, small_disk
 from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
+from experiments.faults.faulty_disk import build
 from experiments.faults.options import Options, parse_options
 from experiments.faults.page import write_page
 from experiments.faults.result import PHASES, Played, Result, broken_off, evaluate
@@ -109,7 +110,11 @@ def play(network: Network, artifacts: Artifacts, options: Options, name: str) ->
         if case.small_disk:
             disks[network.fabric.stores[0]] = network.directory / f"{name}.disk"
             stack.enter_context(small_disk(disks[network.fabric.stores[0]]))
-        plan = Plan(options.fragments, options.rate_per_s, options.seed, disks=disks, proxied=case.proxied)
+        faulty = build(network.directory) if case.faulty_disk else None
+        plan = Plan(
+            options.fragments, options.rate_per_s, options.seed, disks=disks, proxied=case.proxied,
+            faulty_disk=faulty,
+        )  # fmt: skip
         running = stack.enter_context(cluster(network, artifacts, plan, name, case.shims))
         watch = CpuWatch()
         watch.start()

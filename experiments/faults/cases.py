@@ -14,6 +14,7 @@ from emulator.processes import READY_TIMEOUT_S
 from experiments.faults.attacks import frames
 from experiments.faults.children import halted, kill, until_said
 from experiments.faults.cluster import Cluster
+from experiments.faults.faulty_disk import FULL_HALFWAY, SLOW, TORN, WHOLE
 from experiments.faults.losses import losing
 
 SPELLS = 3
@@ -39,6 +40,8 @@ class Case:
     """Whether there are shims in all links of hosts."""
     proxied: bool = False
     """Whether P4Runtime goes through proxies."""
+    faulty_disk: bool = False
+    """Whether the first storage node's disk can fail on request."""
 
 
 def _nothing(cluster: Cluster, seconds: float) -> None:
@@ -177,6 +180,19 @@ def _suffering(title: str, **shares: float) -> Case:
     return Case(title, suffer, shims=True)
 
 
+def _disk(letter: str) -> Callable[[Cluster, float], None]:
+    """The disk of the first storage node fails in the way of a letter of `experiments.faults.faulty_disk`."""
+
+    def fail(cluster: Cluster, seconds: float) -> None:
+        faulty = cluster.plan.faulty_disk
+        assert faulty is not None
+        faulty.befall(letter)
+        time.sleep(seconds)
+        faulty.befall(WHOLE)
+
+    return fail
+
+
 def _gray(title: str, **shares: float) -> Case:
     """Only the link of the first storage node suffers, and it is not down."""
 
@@ -213,6 +229,19 @@ CASES = {
     "storage_mute": _gray("nothing that a storage node sends passes, all reaches it", mute=1.0),
     "black_hole": _gray("frames above 600 bytes are lost on the link of a storage node", longest=600),
     "lossy_port": _gray("30 % of all frames are lost on the link of a storage node, each way", lose=0.3),
+    "disk_slow": Case("each sync of a storage node's disk takes 50 ms", _disk(SLOW), faulty_disk=True),
+    "disk_torn": Case(
+        "a storage node's disk gives an error in the middle of each write",
+        _disk(TORN),
+        may_refuse=True,
+        faulty_disk=True,
+    ),
+    "disk_full_in_commit": Case(
+        "a storage node's disk is full in the middle of each write",
+        _disk(FULL_HALFWAY),
+        may_refuse=True,
+        faulty_disk=True,
+    ),
 }
 
 

@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controller.config import Config, PoolSize, SwitchConfig, Thresholds
+from controller.config import Config, PoolSize, Port, SwitchConfig, Thresholds
 from emulator.control_plane import stand_behind, start_controller, switch_configs
 from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from experiments.faults.children import LOOK_S, kill, until_said
+from experiments.faults.faulty_disk import FaultyDisk
+from experiments.faults.load import PUT_SHARE
 from experiments.faults.wires import Wires, shimmed
 from topologies.engines import Artifacts
 from topologies.network import Network
@@ -29,6 +31,8 @@ POOL_BLOCKS = 1024
 DRAM_BLOCKS = 32
 """Few, so that most reads of a home are of its disk."""
 SSD_BLOCKS = 20_000
+MOST_PUTS = 8
+"""A port may put so many times what a node of the plan writes in the mean: the rest is room for bursts."""
 UP_TIMEOUT_S = 60.0
 WORK_TIMEOUT_S = 60.0
 
@@ -50,11 +54,18 @@ class Plan:
     """Whether the intruder belongs to the others' tenant."""
     proxied: bool = False
     """Whether P4Runtime goes through proxies, which can hang."""
+    faulty_disk: FaultyDisk | None = None
+    """That of the first storage node."""
 
     @property
     def block_bytes(self) -> int:
         """Not whole fragments: the last one is short."""
         return self.fragments * 512 - 100
+
+    @property
+    def puts_per_s(self) -> int:
+        """The limit on PUTs that an operator who knows this load sets for each port of a node."""
+        return round(MOST_PUTS * self.rate_per_s * PUT_SHARE * self.fragments)
 
 
 class Cluster:
@@ -203,7 +214,8 @@ class Cluster:
             "ssd_dir": str(self.disk(name)),
             "ssd_bytes": SSD_BLOCKS * self.plan.block_bytes,
         }
-        store = self._start(name, "hostlib.storage.storage", config)
+        faulty = self.plan.faulty_disk if name == self.fabric.stores[0] else None
+        store = self._start(name, "hostlib.storage.storage", config, faulty)
         store.send("start")
         self._keepers.append(store)
         return store
@@ -245,10 +257,16 @@ class Cluster:
         working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != outside}
         ports = tuple(
             replace(port, tenants=(TENANT,)) if port.host and port.host.ipv4 in working else port
-            for port in switch.ports
+            for port in map(self._limited, switch.ports)
         )
         address = f"unix:{self._proxy_socket(switch.name)}" if self.plan.proxied else switch.grpc_address
         return replace(switch, ports=ports, grpc_address=address)
+
+    def _limited(self, port: Port) -> Port:
+        """The port with the plan's limit on PUTs, if a node is behind it."""
+        if port.limits is None or port.limits.puts_per_s is None:
+            return port
+        return replace(port, limits=replace(port.limits, puts_per_s=self.plan.puts_per_s))
 
     def _proxy_socket(self, switch: str) -> Path:
         return self.directory / f"{switch}.proxy"
@@ -281,7 +299,9 @@ class Cluster:
             "controller": str(self.fabric.controller_of(name).ipv4),
         }
 
-    def _start(self, name: str, module: str, config: dict[str, Any]) -> LineProcess:
+    def _start(
+        self, name: str, module: str, config: dict[str, Any], disk: FaultyDisk | None = None
+    ) -> LineProcess:
         path = self.directory / f"{name}.json"
         path.write_text(json.dumps(config))
 
@@ -289,6 +309,8 @@ class Cluster:
             return self.network.popen(name, *arguments, **options)
 
         command = [sys.executable, "-m", module, str(path)]
+        if disk is not None:
+            command = disk.command(command)
         self._children.append(LineProcess(name, command, self.directory / f"{name}.log", popen))
         return self._children[-1]
 

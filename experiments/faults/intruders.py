@@ -13,13 +13,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import psutil
+from pydantic.dataclasses import dataclass as declared
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.options import read
 from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from emulator.processes import READY_TIMEOUT_S
 from emulator.result import ROOT, percentiles, revision
@@ -48,28 +50,24 @@ MOST_GROWTH_BYTES = 64 << 20
 """Of switch, storage nodes and controller together, in one attack."""
 
 
-@dataclass(frozen=True, slots=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What one `make intruders` plays."""
 
-    attacks: tuple[str, ...]
-    seconds: float
-    rate_per_s: float
-    flood_per_s: int
-    seed: int
-    apart: bool
-    results: Path
-
-
-_OPTIONS = (
-    Option("ATTACKS", list_of(one_of(tuple(ATTACKS))), tuple(ATTACKS), "attacks, separated by commas"),
-    Option("SECONDS", number(1, 600), 4.0, "of load, each of four times"),
-    Option("RATE", number(1, 1000), 25.0, "operations a second and node of those who work"),
-    Option("FLOOD", whole(100, 100_000), 2000, "packets a second of the intruder"),
-    Option("SEED", whole(0, 2**31), 1, "of load and attacks"),
-    Option("APART", yes_or_no, False, "yes: a core for the intruder, the others for everybody else"),
-    Option("RESULTS", Path, ROOT / "results" / "intruders", "folder for summary.json"),
-)
+    attacks: tuple[Annotated[str, OneOf(ATTACKS)], ...] = tuple(ATTACKS)
+    """Attacks, separated by commas."""
+    seconds: Annotated[float, Within(1, 600)] = 4.0
+    """Of load, each of four times."""
+    rate_per_s: Annotated[float, Within(1, 1000), Variable("RATE")] = 25.0
+    """Operations a second and node of those who work."""
+    flood_per_s: Annotated[int, Within(100, 100_000), Variable("FLOOD")] = 2000
+    """Packets a second of the intruder."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of load and attacks."""
+    apart: bool = False
+    """Yes: a core for the intruder, the others for everybody else."""
+    results: Path = ROOT / "results" / "intruders"
+    """Folder for summary.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +152,21 @@ class Intruder:
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: no attack succeeded, and others were not slowed down; 1: not so; 2: it could not run."""
     program = "python -m experiments.faults.intruders"
-    return run_command(
-        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
-    )
+    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: Options) -> int:
     check_root()
-    results = _play(screen, options)
+    results: list[Result] = []
+    try:
+        _play(screen, options, results)
+    finally:  # an interrupt, too, leaves what was measured
+        _write(options, results)
+    screen.say(f"To look at: {_write_page(options, results)}")
+    return _report(screen, results)
+
+
+def _write(options: Options, results: Sequence[Result]) -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     about = {"engine": Embedded.name, "seed": options.seed, "flood_per_s": options.flood_per_s}
     about["apart"] = options.apart
@@ -169,12 +174,10 @@ def _run(screen: Screen, options: Options) -> int:
         {**about, "revision": revision(), "attacks": [asdict(one) for one in results]}, indent=1
     )
     (options.results / "summary.json").write_text(text + "\n")
-    screen.say(f"To look at: {_write_page(options, results)}")
-    return _report(screen, results)
 
 
-def _play(screen: Screen, options: Options) -> list[Result]:
-    results = []
+def _play(screen: Screen, options: Options, results: list[Result]) -> None:
+    """Add the result of each attack."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
     about = {"revision": revision(), "seed": options.seed}
     with (
@@ -196,7 +199,6 @@ def _play(screen: Screen, options: Options) -> list[Result]:
             network.mininet[port].cmd(f"ip link del {SINK}")
             said = results[-1].missed() or ["in vain"]
             screen.say(f"{name}: {'; '.join([*said, *results[-1].remarks()])}")
-    return results
 
 
 def attack(running: Cluster, intruder: Intruder, name: str, options: Options) -> Result:

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from pydantic.dataclasses import dataclass
+
+from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.options import read
 from emulator.result import ROOT
 from experiments.faults.cases import CASES
 
 TOPOLOGIES = ("star", "leafspine")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What one `make faults` plays."""
 
-    cases: tuple[str, ...]
-    topologies: tuple[str, ...]
-    seconds: float
-    rate_per_s: float
-    fragments: int
-    seed: int
-    results: Path
-
-
-_OPTIONS = (
-    Option("CASES", list_of(one_of(tuple(CASES))), tuple(CASES), "faults, separated by commas"),
-    Option("TOPOS", list_of(one_of(TOPOLOGIES)), TOPOLOGIES, "topologies, separated by commas"),
-    Option("SECONDS", number(3, 600), 8.0, "of load a case; the fault is in the second third"),
-    Option("RATE", number(1, 1000), 25.0, "operations a second and node"),
-    Option("FRAGMENTS", whole(1, 256), 16, "of 512 bytes, in a block"),
-    Option("SEED", whole(0, 2**31), 1, "of the load"),
-    Option("RESULTS", Path, ROOT / "results" / "faults", "folder for summary.json"),
-)
+    cases: tuple[Annotated[str, OneOf(CASES)], ...] = tuple(CASES)
+    """Faults, separated by commas."""
+    topologies: Annotated[tuple[Annotated[str, OneOf(TOPOLOGIES)], ...], Variable("TOPOS")] = TOPOLOGIES
+    """Topologies, separated by commas."""
+    seconds: Annotated[float, Within(3, 600)] = 8.0
+    """Of load a case; the fault is in the second third."""
+    rate_per_s: Annotated[float, Within(1, 1000), Variable("RATE")] = 25.0
+    """Operations a second and node."""
+    fragments: Annotated[int, Within(1, 256)] = 16
+    """Of 512 bytes, in a block."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of the load."""
+    results: Path = ROOT / "results" / "faults"
+    """Folder for summary.json."""
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> Options:
     """Raises OptionError."""
-    return parse_into(Options, _OPTIONS, arguments, program, description)
+    return read(Options, arguments, program, description)

@@ -13,11 +13,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass as declared
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, number, parse_into, whole
+from commands.declarations import DECLARED, Variable, Within
+from commands.options import read
 from emulator.machine import CpuWatch, busy_complaints
 from emulator.result import ROOT, revision
 from experiments.faults.__main__ import LINK_BIT_S, NODES, START_DELAY_S, STORES, compile_program
@@ -45,24 +48,20 @@ WARM_UP = 0.25
 """Share of the rounds."""
 
 
-@dataclass(frozen=True, slots=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """In the order of `_OPTIONS`."""
 
-    minutes: float
-    round_s: float
-    rate_per_s: float
-    seed: int
-    results: Path
-
-
-_OPTIONS = (
-    Option("MINUTES", number(0.05, 10_000), 10.0, "of load, start and end not counted"),
-    Option("ROUND", number(3, 600), 9.0, "seconds of load with one fault in the middle"),
-    Option("RATE", number(1, 1000), 25.0, "operations a second and node"),
-    Option("SEED", whole(0, 2**31), 1, "of load and faults"),
-    Option("RESULTS", Path, ROOT / "results" / "soak", "folder for summary.json"),
-)
+    minutes: Annotated[float, Within(0.05, 10_000)] = 10.0
+    """Of load, start and end not counted."""
+    round_s: Annotated[float, Within(3, 600), Variable("ROUND")] = 9.0
+    """Seconds of load with one fault in the middle."""
+    rate_per_s: Annotated[float, Within(1, 1000), Variable("RATE")] = 25.0
+    """Operations a second and node."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of load and faults."""
+    results: Path = ROOT / "results" / "soak"
+    """Folder for summary.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all of it holds; 1: not; 2: it could not run."""
     return run_command(
         arguments,
-        lambda given: parse_into(
-            Options, _OPTIONS, given, "python -m experiments.faults.soak", __doc__ or ""
-        ),
+        lambda given: read(Options, given, "python -m experiments.faults.soak", __doc__ or ""),
         _run,
     )
 

@@ -13,17 +13,19 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED, Variable, Within
 from commands.intervals import mean_interval
-from commands.options import Option, number, parse_into, whole
+from commands.options import read
 from controller.config import Config, PoolSize, Thresholds
 from emulator.control_plane import start_controller, switch_configs
 from emulator.machine import CpuWatch, busy_complaints
@@ -50,35 +52,29 @@ WARM_S = 0.4
 """From the first load to the first byte that counts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class GuidelinesOptions:
     """How much is measured."""
 
-    nodes: int
-    link_mbit_s: float
-    fast_link_mbit_s: float
-    seconds: float
-    runs: int
-    results: Path
-
-
-_OPTIONS = (
-    Option("NODES", whole(2, 32), 8, "reading nodes at the most"),
-    Option("LINK_MBIT", number(1, 10_000), 20.0, "rate of links where they are to be full, Mbit/s"),
-    Option("FAST_LINK_MBIT", number(1, 10_000), 1000.0, "rate of links for a single reader, Mbit/s"),
-    Option("SECONDS", number(0.1, 60), 1.2, "that each case is measured"),
-    Option("RUNS", whole(1, 20), 3, "how often each case is measured, all cases in turn"),
-    Option("RESULTS", Path, Path("results/guidelines"), "folder for the results"),
-)
+    nodes: Annotated[int, Within(2, 32)] = 8
+    """Reading nodes at the most."""
+    link_mbit_s: Annotated[float, Within(1, 10_000), Variable("LINK_MBIT")] = 20.0
+    """Rate of links where they are to be full, Mbit/s."""
+    fast_link_mbit_s: Annotated[float, Within(1, 10_000), Variable("FAST_LINK_MBIT")] = 1000.0
+    """Rate of links for a single reader, Mbit/s."""
+    seconds: Annotated[float, Within(0.1, 60)] = 1.2
+    """That each case is measured."""
+    runs: Annotated[int, Within(1, 20)] = 3
+    """How often each case is measured, all cases in turn."""
+    results: Path = Path("results/guidelines")
+    """Folder for the results."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2: it could not run."""
 
     def parse(given: Sequence[str]) -> GuidelinesOptions:
-        return parse_into(
-            GuidelinesOptions, _OPTIONS, given, "python -m experiments.guidelines", __doc__ or ""
-        )
+        return read(GuidelinesOptions, given, "python -m experiments.guidelines", __doc__ or "")
 
     return run_command(arguments, parse, _run)
 

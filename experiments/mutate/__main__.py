@@ -17,9 +17,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic.dataclasses import dataclass as declared
 
 from commands.command import Screen, run_command
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.options import read
 from emulator.result import ROOT, revision
 from experiments.mutate.operators import Mutation, mutations
 from experiments.mutate.promises import TESTS
@@ -27,26 +31,22 @@ from experiments.mutate.promises import TESTS
 GOAL = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """In the order of `_OPTIONS`."""
 
-    mutations: int
-    seed: int
-    modules: tuple[str, ...]
-    minutes: float
-    timeout_s: float
-    results: Path
-
-
-_OPTIONS = (
-    Option("MUTATIONS", whole(1, 100_000), 40, "how many are tried at most"),
-    Option("SEED", whole(0, 2**31), 1, "which ones"),
-    Option("MODULES", list_of(one_of(tuple(TESTS))), tuple(TESTS), "files, separated by commas"),
-    Option("MINUTES", number(0.1, 10_000), 60.0, "no more are tried after that"),
-    Option("TIMEOUT", number(1, 3600), 240.0, "seconds that a module's tests may take; more is noticed, too"),
-    Option("RESULTS", Path, ROOT / "results" / "mutate", "folder for summary.json"),
-)
+    mutations: Annotated[int, Within(1, 100_000)] = 40
+    """How many are tried at most."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Which ones."""
+    modules: tuple[Annotated[str, OneOf(TESTS)], ...] = tuple(TESTS)
+    """Files, separated by commas."""
+    minutes: Annotated[float, Within(0.1, 10_000)] = 60.0
+    """No more are tried after that."""
+    timeout_s: Annotated[float, Within(1, 3600), Variable("TIMEOUT")] = 240.0
+    """Seconds that a module's tests may take; more is noticed, too."""
+    results: Path = ROOT / "results" / "mutate"
+    """Folder for summary.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     program = "python -m experiments.mutate"
     return run_command(
         arguments,
-        lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""),
+        lambda given: read(Options, given, program, __doc__ or ""),
         _run,
         interrupted="interrupted",
     )

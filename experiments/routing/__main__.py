@@ -15,13 +15,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic.dataclasses import dataclass as declared
 from rich.table import Table
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED, OneOf, Within
 from commands.intervals import Interval, mean_interval
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.options import read
 from commands.parallel import run_all
 from emulator.result import revision
 from experiments.page import Section, bars, write_report
@@ -53,28 +55,24 @@ FIGURES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class RoutingOptions:
     """What is compared, and under which load."""
 
-    shapes: tuple[str, ...]
-    loads: tuple[float, ...]
-    schedulers: tuple[str, ...]
-    hosts: int
-    requests: int
-    seeds: int
-    results: Path
-
-
-_OPTIONS = (
-    Option("SHAPES", list_of(one_of(tuple(SHAPES))), ("agents", "chat"), "shapes of the generated traces"),
-    Option("LOADS", list_of(number(0.01, 1000)), (1.0, 2.0), "times the traffic's own rate"),
-    Option("SCHEDULERS", list_of(one_of(SCHEDULERS)), SCHEDULERS[1:], "who decides which node serves"),
-    Option("HOSTS", whole(1, 256), 8, "inference nodes"),
-    Option("REQUESTS", whole(10, 100_000), 800, "of each simulation"),
-    Option("SEEDS", whole(1, 30), 5, "simulations of each case"),
-    Option("RESULTS", Path, Path("results/routing"), "folder for the results"),
-)
+    shapes: tuple[Annotated[str, OneOf(SHAPES)], ...] = ("agents", "chat")
+    """Shapes of the generated traces."""
+    loads: tuple[Annotated[float, Within(0.01, 1000)], ...] = (1.0, 2.0)
+    """Times the traffic's own rate."""
+    schedulers: tuple[Annotated[str, OneOf(SCHEDULERS)], ...] = SCHEDULERS[1:]
+    """Who decides which node serves."""
+    hosts: Annotated[int, Within(1, 256)] = 8
+    """Inference nodes."""
+    requests: Annotated[int, Within(10, 100_000)] = 800
+    """Of each simulation."""
+    seeds: Annotated[int, Within(1, 30)] = 5
+    """Simulations of each case."""
+    results: Path = Path("results/routing")
+    """Folder for the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2 for bad input."""
 
     def parse(given: Sequence[str]) -> RoutingOptions:
-        return parse_into(RoutingOptions, _OPTIONS, given, "python -m experiments.routing", __doc__ or "")
+        return read(RoutingOptions, given, "python -m experiments.routing", __doc__ or "")
 
     return run_command(arguments, parse, _run)
 

@@ -1,8 +1,5 @@
 """make shell: p4runtime-shell on a running switch (`make run` or `make topo` in another terminal).
 
-Variables: ADDRESS (default: the newest running switch), DEVICE_ID (1), ELECTION_ID (1: reads beside the
-controller, which stays primary; higher than the controller's takes over).
-
 p4runtime-shell has an environment of its own, .venv-shell (requirements-shell.in says why).
 """
 
@@ -10,11 +7,31 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass
+
+from commands.command import Screen, run_command
+from commands.declarations import DECLARED, Within
+from commands.errors import OptionError
+from commands.options import read
 from emulator.result import ROOT
 from topologies.remains import running
 
 SOCKETS = "*.sock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class ShellOptions:
+    """Which switch `make shell` talks to, and as whom."""
+
+    address: str = ""
+    """Address of its P4Runtime server; default: the newest running switch."""
+    device_id: Annotated[int, Within(0, 2**63)] = 1
+    """Number of the switch."""
+    election_id: Annotated[int, Within(1, 2**63)] = 1
+    """1 reads beside the controller, which stays primary; more than the controller's takes over."""
 
 
 def find_address() -> str | None:
@@ -25,19 +42,27 @@ def find_address() -> str | None:
     return None
 
 
-def main() -> int:
-    """Replaces this process by p4runtime-shell; exit code 2 when no switch runs."""
-    address = os.environ.get("ADDRESS") or find_address()
+def main(arguments: Sequence[str]) -> int:
+    """Replace this process by p4runtime-shell; exit code 2 when no switch runs."""
+
+    def parse(given: Sequence[str]) -> ShellOptions:
+        return read(ShellOptions, given, "python -m experiments.run.shell", __doc__ or "")
+
+    return run_command(arguments, parse, _run)
+
+
+def _run(screen: Screen, options: ShellOptions) -> int:
+    address = options.address or find_address()
     if address is None:
-        print("error: no switch is running: start `make topo` in another terminal, or give ADDRESS=host:port")
-        return 2
-    device_id = os.environ.get("DEVICE_ID", "1")
-    election_id = f"0,{os.environ.get('ELECTION_ID', '1')}"
-    print(f"p4runtime-shell on {address}, device {device_id}, election id {election_id}")
+        raise OptionError(
+            "no switch is running: start `make topo` in another terminal, or give ADDRESS=host:port"
+        )
+    device_id, election_id = str(options.device_id), f"0,{options.election_id}"
+    screen.say(f"p4runtime-shell on {address}, device {device_id}, election id {election_id}")
     python = str(ROOT / ".venv-shell" / "bin" / "python")
     command = [python, "-m", "p4runtime_sh", "--grpc-addr", address]
     return os.execv(python, [*command, "--device-id", device_id, "--election-id", election_id])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

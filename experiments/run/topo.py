@@ -13,11 +13,14 @@ from pathlib import Path
 from threading import Thread
 
 from mininet.log import setLogLevel
+from pydantic.dataclasses import dataclass
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED
+from commands.options import read
 from emulator.control_plane import start_controller
 from emulator.modes import MODES
-from emulator.options import RunOptions, parse_options
+from emulator.options import RunOptions
 from emulator.processes import READY_TIMEOUT_S, LineProcess, wait_for
 from emulator.result import PROGRAM, revision
 from emulator.running import Running
@@ -30,14 +33,20 @@ from experiments.run.watching import start_watching
 from topologies.engines import make_engine
 from topologies.network import Network, check_root
 
-DEFAULT_RESULTS = Path("results/topo")
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class TopoOptions(RunOptions):
+    """Those of `make run`; of these only the network's matter."""
+
+    results: Path = Path("results/topo")
+    """Folder for what the network leaves."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 2 when it could not start."""
     return run_command(
         arguments,
-        lambda given: parse_options(given, "python -m experiments.run.topo", __doc__ or "", DEFAULT_RESULTS),
+        lambda given: read(TopoOptions, given, "python -m experiments.run.topo", __doc__ or ""),
         _run,
     )
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import FLAG, PLACE, Option, number, parse_into, yes_or_no
+from commands.declarations import DECLARED, Place, Within
+from commands.errors import OptionError
+from commands.options import read
 from emulator.repeats import Repeats
 from experiments.run.report import print_report
 from experiments.simulate.emulate import Emulator
@@ -21,38 +24,31 @@ from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import prepare, simulate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What is simulated or played, and how it is shown."""
 
-    scenario: Path
-    json: bool
-    emulate: float | None
-
-
-_OPTIONS = (
-    Option("SCENARIO", Path, None, "a TOML file; docs/simulator.md explains it", form=PLACE),
-    Option("JSON", yes_or_no, False, "print all figures as JSON", form=FLAG),
-    Option(
-        "EMULATE",
-        number(1.0, 1e9),
-        None,
-        "play it on the emulator instead, bytes divided by so much (sigma)",
-    ),
-)
+    scenario: Annotated[Path | None, Place()] = None
+    """A TOML file; docs/simulator.md explains it."""
+    json: bool = False
+    """Print all figures as JSON."""
+    emulate: Annotated[float | None, Within(1.0, 1e9)] = None
+    """Play it on the emulator instead, bytes divided by so much (sigma)."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where the scenario can't be used."""
     return run_command(
         arguments,
-        lambda given: parse_into(Options, _OPTIONS, given, "python -m experiments.simulate", __doc__ or ""),
+        lambda given: read(Options, given, "python -m experiments.simulate", __doc__ or ""),
         _run,
         interrupted="interrupted",
     )
 
 
 def _run(screen: Screen, chosen: Options) -> int:
+    if chosen.scenario is None:
+        raise OptionError("SCENARIO: say which TOML file (docs/simulator.md explains it)")
     scenario, document = load_scenario(chosen.scenario)
     prepare(scenario, document)
     if chosen.emulate is not None:

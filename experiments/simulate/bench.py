@@ -13,12 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from typing import Annotated
 
 from networkx import shortest_path_length
+from pydantic.dataclasses import dataclass as declared
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import FLAG, Option, parse_into, yes_or_no
+from commands.declarations import DECLARED, Existing
+from commands.options import read
 from emulator.result import revision
 from simulator.checks import make_fabric
 from simulator.compiled import engine
@@ -86,18 +89,14 @@ def costs(requests: Sequence[int] = REQUESTS, nodes: Sequence[int] = NODES) -> I
             yield cost(generated(number, count))
 
 
-@dataclass(frozen=True, slots=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What is simulated besides the agents."""
 
-    trace: Path | None
-    hour: bool
-
-
-_OPTIONS = (
-    Option("TRACE", Path, None, "a trace file"),
-    Option("HOUR", yes_or_no, False, "an hour on 256 nodes as well: minutes", form=FLAG),
-)
+    trace: Annotated[Path | None, Existing()] = None
+    """A trace file."""
+    hour: bool = False
+    """An hour on 256 nodes as well: minutes."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -105,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
     program = "python -m experiments.simulate.bench"
     return run_command(
         arguments,
-        lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""),
+        lambda given: read(Options, given, program, __doc__ or ""),
         _run,
         interrupted="interrupted",
     )

@@ -13,12 +13,16 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+from pydantic.dataclasses import dataclass
 
 from commands.command import Screen, run_command
-from commands.options import Option, number, parse_into, whole
+from commands.declarations import DECLARED, Existing, Within
+from commands.options import read
 from commands.parallel import run_all
 from emulator.result import revision
 from experiments.simulate_faults import plan as plans
@@ -37,35 +41,27 @@ SHRINKS = 3
 """Failing seeds that are made smaller; a run fails the same way often enough."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """In the order of `OPTIONS`."""
 
-    seeds: int
-    first: int
-    operations: int
-    seed: int | None
-    plan: Path | None
-    processes: int
-    tries: int
-    hours: float | None
-
-
-OPTIONS = (
-    Option("SEEDS", whole(1, 1_000_000), 100, "how many runs"),
-    Option("FIRST", whole(0, 1 << 62), 1, "the first run's seed"),
-    Option("OPERATIONS", whole(1, 10_000_000), 10_000, "GETs and PUTs of each"),
-    Option("SEED", whole(0, 1 << 62), None, "only the run of this seed"),
-    Option("PLAN", Path, None, "only the run of a plan that a failed run left"),
-    Option("PROCESSES", whole(1, 1024), os.cpu_count() or 1, "runs at once"),
-    Option("TRIES", whole(0, 100_000), 100, "runs spent on making a failed one smaller"),
-    Option(
-        "HOURS",
-        number(0.001, 10_000),
-        None,
-        "instead: seeds from FIRST on, on one core, for so long; a second call goes on where the first ended",
-    ),
-)
+    seeds: Annotated[int, Within(1, 1_000_000)] = 100
+    """How many runs."""
+    first: Annotated[int, Within(0, 1 << 62)] = 1
+    """The first run's seed."""
+    operations: Annotated[int, Within(1, 10_000_000)] = 10_000
+    """GETs and PUTs of each."""
+    seed: Annotated[int | None, Within(0, 1 << 62)] = None
+    """Only the run of this seed."""
+    plan: Annotated[Path | None, Existing()] = None
+    """Only the run of a plan that a failed run left."""
+    processes: Annotated[int, Within(1, 1024)] = os.cpu_count() or 1
+    """Runs at once."""
+    tries: Annotated[int, Within(0, 100_000)] = 100
+    """Runs spent on making a failed one smaller."""
+    hours: Annotated[float | None, Within(0.001, 10_000)] = None
+    """Instead: seeds from FIRST on, on one core, for so long; a second call goes on where the first
+    ended."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -73,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
     program = "python -m experiments.simulate_faults"
     return run_command(
         arguments,
-        lambda given: parse_into(Options, OPTIONS, given, program, __doc__ or ""),
+        lambda given: read(Options, given, program, __doc__ or ""),
         _simulate,
         interrupted="interrupted",
     )

@@ -7,7 +7,7 @@ import random
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from commands.options import OptionError
+from commands.errors import OptionError
 
 if TYPE_CHECKING:
     from pathlib import Path

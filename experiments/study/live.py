@@ -13,14 +13,16 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table as Shown
 
 from commands.command import Screen, run_command
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.declarations import DECLARED, OneOf, Within
+from commands.options import read
 from emulator.emulation import Emulation
 from emulator.evaluate import evaluate
 from emulator.modes import MODES
@@ -154,31 +156,27 @@ def _silent(completed: int, total: int, blocks: dict[str, int]) -> None:
     """Progress that nobody wants to see."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class LiveOptions:
     """What is played."""
 
-    designs: tuple[str, ...]
-    seeds: tuple[int, ...]
-    scale: float
-    minutes: float
-    results: Path
-
-
-_OPTIONS = (
-    Option("DESIGNS", list_of(one_of(tuple(DESIGNS))), tuple(DESIGNS), "joined by commas"),
-    Option("SEEDS", list_of(whole(0, 2**31)), (1, 2, 3), "joined by commas"),
-    Option("SCALE", number(1, 1e9), 20_000.0, "sigma of the emulator"),
-    Option("MINUTES", number(0, 10_000), 60.0, "after which no play is begun; 0: simulations only"),
-    Option("RESULTS", Path, RESULTS, "folder for what was played"),
-)
+    designs: tuple[Annotated[str, OneOf(DESIGNS)], ...] = tuple(DESIGNS)
+    """Joined by commas."""
+    seeds: tuple[Annotated[int, Within(0, 2**31)], ...] = (1, 2, 3)
+    """Joined by commas."""
+    scale: Annotated[float, Within(1, 1e9)] = 20_000.0
+    """Sigma of the emulator."""
+    minutes: Annotated[float, Within(0, 10_000)] = 60.0
+    """After which no play is begun; 0: simulations only."""
+    results: Path = RESULTS
+    """Folder for what was played."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where it could not run."""
     return run_command(
         arguments,
-        lambda given: parse_into(LiveOptions, _OPTIONS, given, "experiments.study.live", __doc__ or ""),
+        lambda given: read(LiveOptions, given, "experiments.study.live", __doc__ or ""),
         _run,
     )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
-from commands.trace_options import TRACE_OPTIONS, TraceOptions
-from experiments.study.adaptive import ALL_SEEDS
+from pydantic.dataclasses import dataclass
+
+from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.options import read
+from commands.trace_options import TraceOptions
 from experiments.study.plan import AXES
 from experiments.study.played import RESULTS as LIVE_RESULTS
 from experiments.study.space import SPACE
@@ -59,21 +62,32 @@ USUAL = tuple(name for name in SWEEPS if name != SPACE)
 POINTS = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class StudyOptions(TraceOptions):
     """What is swept, and where it is computed."""
 
-    quick: bool
-    scheduler: str | None
-    workers: int | None
-    requests: int | None
-    seed: int
-    seeds: int | None
-    minutes: float
-    sweeps: tuple[str, ...]
-    points: int
-    results: Path
-    live: Path
+    quick: bool = False
+    """1: a small study, to see that all works."""
+    scheduler: str | None = None
+    """A Dask scheduler, tcp://host:port; default: a local cluster on all cores."""
+    workers: Annotated[int | None, Within(1, 1024)] = None
+    """Processes of the local cluster; default: one a core."""
+    requests: Annotated[int | None, Within(10, 1_000_000)] = None
+    """Requests of each simulation; default: 2000, with QUICK 400."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """The first seed of the generated traffic."""
+    seeds: Annotated[int | None, Within(2, 31)] = None
+    """Seeds of each point, the same for all systems; default: all, fewer where the budget ends before."""
+    minutes: Annotated[float, Within(0.01, 10_000)] = MINUTES
+    """After which nothing new is begun; what was left out is said."""
+    sweeps: tuple[Annotated[str, OneOf(SWEEPS)], ...] = USUAL
+    """What to compute; default: all but space."""
+    points: Annotated[int, Within(10, 1_000_000)] = POINTS
+    """Small simulations of the sweep space."""
+    results: Path = Path("results/study")
+    """Folder for points, tables and the report."""
+    live: Annotated[Path, Variable("PLAYED")] = LIVE_RESULTS
+    """Folder of what experiments.study.live played, for the report."""
 
     def traced(self, centre: Setting) -> Setting | None:
         """The setting with the trace as its traffic; None where none is named."""
@@ -95,45 +109,6 @@ class StudyOptions(TraceOptions):
         return self.seeds or (QUICK_SEEDS if self.quick else None)
 
 
-_OPTIONS = (
-    *TRACE_OPTIONS,
-    Option("QUICK", yes_or_no, False, "1: a small study, to see that all works"),
-    Option(
-        "SCHEDULER", str, None, "a Dask scheduler, tcp://host:port; default: a local cluster on all cores"
-    ),
-    Option("WORKERS", whole(1, 1024), None, "processes of the local cluster; default: one a core"),
-    Option(
-        "REQUESTS",
-        whole(10, 1_000_000),
-        None,
-        f"of each simulation; default {REQUESTS}, quick {QUICK_REQUESTS}",
-    ),
-    Option("SEED", whole(0, 2**31), 1, "the first seed of the generated traffic"),
-    Option(
-        "SEEDS",
-        whole(2, 31),
-        None,
-        f"of each point, the same for all systems; default: {ALL_SEEDS}, fewer where the budget ends "
-        f"before; quick {QUICK_SEEDS}",
-    ),
-    Option(
-        "MINUTES",
-        number(0.01, 10_000),
-        MINUTES,
-        "after which nothing new is begun; what was left out is said",
-    ),
-    Option(
-        "SWEEPS",
-        list_of(one_of(SWEEPS)),
-        USUAL,
-        f"what to compute, joined by commas: {', '.join(SWEEPS)}; default: all but {SPACE}",
-    ),
-    Option("POINTS", whole(10, 1_000_000), POINTS, f"small simulations of the sweep {SPACE}"),
-    Option("RESULTS", Path, Path("results/study"), "folder for points, tables and the report"),
-    Option("PLAYED", Path, LIVE_RESULTS, "folder of what experiments.study.live played, for the report"),
-)
-
-
 def parse_options(arguments: Sequence[str], program: str, description: str) -> StudyOptions:
     """Options from the command line and the environment; raises OptionError."""
-    return parse_into(StudyOptions, _OPTIONS, arguments, program, description)
+    return read(StudyOptions, arguments, program, description)

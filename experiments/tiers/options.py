@@ -6,9 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from commands.options import Option, list_of, number, one_of, parse_into, whole
-from commands.trace_options import TRACE_OPTIONS, TraceOptions
+from pydantic.dataclasses import dataclass as declared
+
+from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.options import read
+from commands.trace_options import TraceOptions
 from controller.policies import POLICY_NAMES
 from hostlib.model.gate import GATES
 from hostlib.model.tier_rules import RULES
@@ -35,32 +39,54 @@ PREFETCHES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TiersOptions(TraceOptions):
     """One run; sizes and rates are real ones."""
 
-    shapes: tuple[str, ...]
-    requests: int
-    seed: int
-    load: float
-    tiers: tuple[str, ...]
-    gate: tuple[str, ...]
-    prefetch: tuple[str, ...]
-    hosts: int
-    scheduler: str
-    gpu_blocks: int
-    dram_blocks: int
-    policy: str
-    pool_blocks: int
-    stores: int
-    store_blocks: int
-    ssd_blocks: int
-    ssd_gbyte_s: float
-    link_gbit_s: float
-    model: str
-    gpu: str
-    jobs: int
-    results: Path
+    shapes: tuple[Annotated[str, OneOf(SHAPES)], ...] = ("chat",)
+    """Generated shapes, by commas."""
+    requests: Annotated[int, Within(1, 10_000_000)] = 12_000
+    """Requests of each generated trace."""
+    seed: Annotated[int, Within(0, 2**31)] = DEFAULT_SEED
+    """Of generator, scheduler and policy."""
+    load: Annotated[float, Within(0.01, 1000)] = 1.0
+    """Requests come so many times as fast as in the trace."""
+    tiers: tuple[Annotated[str, OneOf(RULES)], ...] = tuple(RULES)
+    """Rules between GPU memory and DRAM."""
+    gate: tuple[Annotated[str, OneOf(GATES)], ...] = GATES
+    """Always fetch, or compare with computing first."""
+    prefetch: tuple[Annotated[str, OneOf(PREFETCHES)], ...] = tuple(PREFETCHES)
+    """How early blocks are asked for."""
+    hosts: Annotated[int, Within(1, 256)] = 8
+    """Inference nodes."""
+    scheduler: Annotated[str, OneOf(PLANNED)] = "random"
+    """Which node serves a request."""
+    gpu_blocks: Annotated[int, Within(1, 10_000_000)] = 400
+    """Blocks of GPU memory a node."""
+    dram_blocks: Annotated[int, Within(0, 10_000_000)] = 3_000
+    """Blocks of DRAM a node."""
+    policy: Annotated[str, OneOf(POLICY_NAMES)] = "reuse"
+    """Policy of the pool."""
+    pool_blocks: Annotated[int, Within(0, 10_000_000)] = 3_000
+    """Blocks that the switch's pool holds; 0: no pool."""
+    stores: Annotated[int, Within(1, 256)] = 2
+    """Storage nodes."""
+    store_blocks: Annotated[int, Within(1, 10_000_000)] = 10_000
+    """Blocks of DRAM a storage node."""
+    ssd_blocks: Annotated[int, Within(0, 100_000_000)] = 100_000
+    """Blocks of SSD a storage node."""
+    ssd_gbyte_s: Annotated[float, Within(0.001, 1e5), Variable("SSD_GBYTE")] = 12.0
+    """Rate of a storage node's SSDs, GB/s."""
+    link_gbit_s: Annotated[float, Within(0.001, 1e5), Variable("LINK_GBIT")] = 200.0
+    """Rate of a host's link, Gbit/s."""
+    model: Annotated[str, OneOf(MODELS)] = DEFAULT_MODEL
+    """Model whose KV is stored."""
+    gpu: Annotated[str, OneOf(GPUS)] = "h800"
+    """GPUs of a node."""
+    jobs: Annotated[int, Within(1, 256)] = min(8, os.cpu_count() or 1)
+    """Simulations at once."""
+    results: Path = Path("results/tiers")
+    """Folder for the results."""
 
     def traces(self) -> list[Trace]:
         """Those to play; raises TraceError or GenerateError."""
@@ -71,37 +97,7 @@ class TiersOptions(TraceOptions):
         return [generate(shape, self.seed, self.requests, block_tokens=tokens) for shape in self.shapes]
 
 
-# In the order of TiersOptions' fields. A block of the default model has 84 MB.
-_OPTIONS = (
-    *TRACE_OPTIONS,
-    Option("SHAPES", list_of(one_of(tuple(SHAPES))), ("chat",), "generated shapes, by commas"),
-    Option("REQUESTS", whole(1, 10_000_000), 12_000, "requests of each generated trace"),
-    Option("SEED", whole(0, 2**31), DEFAULT_SEED, "of generator, scheduler and policy"),
-    Option("LOAD", number(0.01, 1000), 1.0, "requests come so many times as fast as in the trace"),
-    Option("TIERS", list_of(one_of(tuple(RULES))), tuple(RULES), "rules between GPU memory and DRAM"),
-    Option("GATE", list_of(one_of(GATES)), GATES, "always fetch, or compare with computing first"),
-    Option(
-        "PREFETCH", list_of(one_of(tuple(PREFETCHES))), tuple(PREFETCHES), "how early blocks are asked for"
-    ),
-    Option("HOSTS", whole(1, 256), 8, "inference nodes"),
-    Option("SCHEDULER", one_of(tuple(PLANNED)), "random", "which node serves a request"),
-    Option("GPU_BLOCKS", whole(1, 10_000_000), 400, "blocks of GPU memory a node"),
-    Option("DRAM_BLOCKS", whole(0, 10_000_000), 3_000, "blocks of DRAM a node"),
-    Option("POLICY", one_of(tuple(POLICY_NAMES)), "reuse", "policy of the pool"),
-    Option("POOL_BLOCKS", whole(0, 10_000_000), 3_000, "blocks that the switch's pool holds; 0: no pool"),
-    Option("STORES", whole(1, 256), 2, "storage nodes"),
-    Option("STORE_BLOCKS", whole(1, 10_000_000), 10_000, "blocks of DRAM a storage node"),
-    Option("SSD_BLOCKS", whole(0, 100_000_000), 100_000, "blocks of SSD a storage node"),
-    Option("SSD_GBYTE", number(0.001, 1e5), 12.0, "rate of a storage node's SSDs, GB/s"),
-    Option("LINK_GBIT", number(0.001, 1e5), 200.0, "rate of a host's link, Gbit/s"),
-    Option("MODEL", one_of(tuple(MODELS)), DEFAULT_MODEL, "model whose KV is stored"),
-    Option("GPU", one_of(tuple(GPUS)), "h800", "GPUs of a node"),
-    Option("JOBS", whole(1, 256), min(8, os.cpu_count() or 1), "simulations at once"),
-    Option("RESULTS", Path, Path("results/tiers"), "folder for the results"),
-)
-
-
 def parse_options(arguments: Sequence[str]) -> TiersOptions:
     """Options from the command line and the environment; raises OptionError."""
     description = "Simulate traces in the whole hierarchy, under each rule, gate and prefetch."
-    return parse_into(TiersOptions, _OPTIONS, arguments, "python -m experiments.tiers", description)
+    return read(TiersOptions, arguments, "python -m experiments.tiers", description)

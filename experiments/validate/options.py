@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from commands.options import Option, number, one_of, parse_into, whole
+from pydantic.dataclasses import dataclass
+
+from commands.declarations import DECLARED, Existing, OneOf, Within
+from commands.options import read
 
 PARTS = ("all", "literature", "emulator", "drawn")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class ValidateOptions:
     """What is compared."""
 
-    part: str
-    trace: Path | None
-    requests: int | None
-    scale: float
-    drawn: int
-    first: int
-    results: Path
-
-
-_OPTIONS = (
-    Option("PART", one_of(PARTS), "all", "which tables"),
-    Option("TRACE", Path, None, "Mooncake's conversation trace; without it, what needs it is left out"),
-    Option("REQUESTS", whole(1, 100_000), None, "requests of the star's slice of the trace"),
-    Option("SCALE", number(1, 1e9), 20_000.0, "sigma of the emulator"),
-    Option("DRAWN", whole(0, 10_000), 20, "scenarios drawn at random, each about a minute; 0: none"),
-    Option(
-        "FIRST",
-        whole(0, 1 << 31),
-        1,
-        "number of the first one that is drawn; the same number, the same scenario",
-    ),
-    Option("RESULTS", Path, Path("results/validate"), "folder for the results"),
-)
+    part: Annotated[str, OneOf(PARTS)] = "all"
+    """Which tables."""
+    trace: Annotated[Path | None, Existing()] = None
+    """Mooncake's conversation trace; without it, what needs it is left out."""
+    requests: Annotated[int | None, Within(1, 100_000)] = None
+    """Requests of the star's slice of the trace."""
+    scale: Annotated[float, Within(1, 1e9)] = 20_000.0
+    """Sigma of the emulator."""
+    drawn: Annotated[int, Within(0, 10_000)] = 20
+    """Scenarios drawn at random, each about a minute; 0: none."""
+    first: Annotated[int, Within(0, 1 << 31)] = 1
+    """Number of the first one that is drawn; the same number, the same scenario."""
+    results: Path = Path("results/validate")
+    """Folder for the results."""
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> ValidateOptions:
     """Options from the command line and the environment; raises OptionError."""
-    return parse_into(ValidateOptions, _OPTIONS, arguments, program, description)
+    return read(ValidateOptions, arguments, program, description)

@@ -6,13 +6,16 @@ import itertools
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic.dataclasses import dataclass
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED, Existing, OneOf, Variable, Within
 from commands.intervals import Interval, mean_interval
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.options import read
 from commands.parallel import run_all
 from controller.policies import OWN_POLICIES
 from emulator.result import revision
@@ -27,24 +30,38 @@ from workload.shapes import PLAYED_SHAPES
 from workload.trace_files import load_trace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What is compared."""
 
-    shapes: tuple[str, ...]
-    trace: Path | None
-    blocks: tuple[int, ...]
-    requests: int
-    seeds: int
-    load: float
-    link_gbit_s: float
-    gpu_gb: float
-    dram_gb: float
-    policy: str
-    coder: str
-    blend_share: float
-    processes: int
-    results: Path
+    shapes: tuple[Annotated[str, OneOf(PLAYED_SHAPES)], ...] = ("chat", "agents", "rag", "passages")
+    """Shapes of generated traces."""
+    trace: Annotated[Path | None, Existing()] = None
+    """Trace file as well; one that names no chunks is played with prefixes alone."""
+    blocks: tuple[Annotated[int, Within(1, 1_000_000)], ...] = (300, 1000, 3000, 10_000, 30_000)
+    """Plain blocks of 512 tokens of pool."""
+    requests: Annotated[int, Within(10, 1_000_000)] = 1000
+    """Of each workload."""
+    seeds: Annotated[int, Within(2, 100)] = 3
+    """Of each workload; of a TRACE, of its scheduling."""
+    load: Annotated[float, Within(0.001, 1000)] = 4.0
+    """Times as fast as the workload."""
+    link_gbit_s: Annotated[float, Within(0.1, 10_000), Variable("LINK_GBIT")] = 200.0
+    """Rate of a link, Gbit/s."""
+    gpu_gb: Annotated[float, Within(1, 1e6)] = 16.0
+    """GPU memory for blocks, of a node."""
+    dram_gb: Annotated[float, Within(0, 1e6)] = 32.0
+    """DRAM for blocks, of a node."""
+    policy: Annotated[str, OneOf(OWN_POLICIES)] = "reuse"
+    """Of the pool."""
+    coder: Annotated[str, OneOf(CODERS)] = INSTANT
+    """How long decoding takes."""
+    blend_share: Annotated[float, Within(0, 1)] = DEFAULT_SHARE
+    """Of blended chunks' tokens, that is recomputed."""
+    processes: Annotated[int, Within(1, 256)] = 1
+    """That simulate side by side."""
+    results: Path = Path("results/worth")
+    """Folder for summary.json."""
 
     @property
     def cluster(self) -> Cluster:
@@ -62,35 +79,6 @@ class Options:
         )
 
 
-# In the order of Options' fields.
-_OPTIONS = (
-    Option(
-        "SHAPES",
-        list_of(one_of(tuple(PLAYED_SHAPES))),
-        ("chat", "agents", "rag", "passages"),
-        "shapes of generated traces",
-    ),
-    Option("TRACE", Path, None, "trace file as well; one that names no chunks is played with prefixes alone"),
-    Option(
-        "BLOCKS",
-        list_of(whole(1, 1_000_000)),
-        (300, 1000, 3000, 10_000, 30_000),
-        "plain blocks of 512 tokens of pool",
-    ),
-    Option("REQUESTS", whole(10, 1_000_000), 1000, "of each workload"),
-    Option("SEEDS", whole(2, 100), 3, "of each workload; of a TRACE, of its scheduling"),
-    Option("LOAD", number(0.001, 1000), 4.0, "times as fast as the workload"),
-    Option("LINK_GBIT", number(0.1, 10_000), 200.0, "rate of a link, Gbit/s"),
-    Option("GPU_GB", number(1, 1e6), 16.0, "GPU memory for blocks, of a node"),
-    Option("DRAM_GB", number(0, 1e6), 32.0, "DRAM for blocks, of a node"),
-    Option("POLICY", one_of(OWN_POLICIES), "reuse", "of the pool"),
-    Option("CODER", one_of(tuple(CODERS)), INSTANT, "how long decoding takes"),
-    Option("BLEND_SHARE", number(0, 1), DEFAULT_SHARE, "of blended chunks' tokens, that is recomputed"),
-    Option("PROCESSES", whole(1, 256), 1, "that simulate side by side"),
-    Option("RESULTS", Path, Path("results/worth"), "folder for summary.json"),
-)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 for bad input."""
     return run_command(arguments, parse, _work)
@@ -98,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def parse(arguments: Sequence[str]) -> Options:
     """Options from the command line and the environment; raises OptionError."""
-    return parse_into(Options, _OPTIONS, arguments, "make worth", __doc__ or "")
+    return read(Options, arguments, "make worth", __doc__ or "")
 
 
 def cells_of(options: Options) -> list[Cell]:

@@ -40,7 +40,7 @@ enum {
     TAG_BYTES = 16,
     MOST_FRAGMENTS = 0xFFFF,
     KEY_BYTES = 16,
-    TAG_STATE_BYTES = 64,
+    TAG_STATE_BYTES = 128, /* of a hash that has read the key, and of one of leaves */
     VERSION = 2,
     COMPLETE = -1, /* in place of where the probe of a fetch is */
     LEARNED = -2,

@@ -1,6 +1,7 @@
-/* Tags: keyed BLAKE2b-128 (RFC 7693) of the 32 bytes of a message that say what its value is of, and of the
-   value, which has zeros behind it if it is shorter than LEAST_SEALED_BYTES. Messages are hashed side by side, a word of each in a vector: a hash by itself waits for its own last step
-   most of the time. hostlib/protocol/seal.py is the reference. */
+/* Tags: keyed BLAKE2b-128 (RFC 7693) of the 32 bytes of a message that say what its value is of, and of the value,
+   with zeros behind it up to LEAF_BYTES; of a longer value, of the hashes of its leaves, which are pieces of
+   LEAF_BYTES. Messages and leaves are hashed side by side, a word of each in a vector: a hash by itself waits for its
+   own last step most of the time. hostlib/protocol/seal.py is the reference. */
 #include "layout.h"
 
 enum {
@@ -8,7 +9,9 @@ enum {
     BLOCK_BYTES = 128,
     WORDS = BLOCK_BYTES / 8,
     PLACE_BYTES = AT_TAG - AT_TENANT,
-    LEAST_SEALED_BYTES = 512,
+    LEAF_BYTES = 512,
+    MOST_LEAVES = (VALUE_BYTES + LEAF_BYTES - 1) / LEAF_BYTES,
+    HASH_STATE_BYTES = TAG_STATE_BYTES / 2,
     ROUNDS = 12,
 };
 
@@ -35,6 +38,13 @@ static inline uint64_t word_at(const uint8_t *at) {
     return word;
 }
 
+/* What is hashed: some bytes, perhaps none, and then others. Side by side go those of the same two lengths. The last
+   word may go beyond the end, where zeros have to be. */
+typedef struct {
+    const uint8_t *head, *body;
+    size_t head_bytes, body_bytes;
+} Text;
+
 #define LANES 4
 #include "tags_lanes.h"
 #undef LANES
@@ -42,34 +52,23 @@ static inline uint64_t word_at(const uint8_t *at) {
 #include "tags_lanes.h"
 #undef LANES
 
-typedef void Hash(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes, uint64_t *low,
-                  uint64_t *high);
+typedef void Hash(const uint64_t *keyed, const Text *const texts[], uint64_t *low, uint64_t *high);
 
-/* What is hashed of a message: the same for all where values have the least size. */
-static inline size_t sealed_bytes_of(const uint8_t *message) {
-    const size_t least = LEAST_SEALED_BYTES, longest = VALUE_BYTES;
-    size_t value_bytes = longest == least ? least : load16(message + AT_VALUE_BYTES);
-    return PLACE_BYTES + (value_bytes < least ? least : value_bytes);
-}
-
-static void hash_plainly(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes,
-                         uint64_t *low, uint64_t *high) {
-    hash_4(keyed, messages, sealed_bytes, low, high);
+static void hash_plainly(const uint64_t *keyed, const Text *const texts[], uint64_t *low, uint64_t *high) {
+    hash_4(keyed, texts, low, high);
 }
 
 #ifdef __x86_64__
 #define FOR(instructions) __attribute__((target(instructions)))
 
 FOR("avx2")
-static void hash_avx2(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes, uint64_t *low,
-                      uint64_t *high) {
-    hash_4(keyed, messages, sealed_bytes, low, high);
+static void hash_avx2(const uint64_t *keyed, const Text *const texts[], uint64_t *low, uint64_t *high) {
+    hash_4(keyed, texts, low, high);
 }
 
 FOR("avx2,avx512f,avx512vl")
-static void hash_avx512(const uint64_t *keyed, const uint8_t *const messages[], size_t sealed_bytes,
-                        uint64_t *low, uint64_t *high) {
-    hash_8(keyed, messages, sealed_bytes, low, high);
+static void hash_avx512(const uint64_t *keyed, const Text *const texts[], uint64_t *low, uint64_t *high) {
+    hash_8(keyed, texts, low, high);
 }
 #endif
 
@@ -110,46 +109,89 @@ static void close_tag(uint8_t *tag) {
     memcpy(tag, ordered, TAG_BYTES);
 }
 
-static void hash_all(int kind, const uint8_t *keyed, const uint8_t *const messages[], size_t count,
-                     uint8_t (*tags)[TAG_BYTES]) {
+static void hash_all(int kind, const uint8_t *keyed, const Text texts[], size_t count, uint8_t (*hashes)[TAG_BYTES]) {
     uint64_t start[8];
     memcpy(start, keyed, sizeof start);
     size_t lanes = kinds[kind].lanes;
     for (size_t at = 0, here; at < count; at += here) {
-        const uint8_t *side_by_side[MOST_LANES_HASHED];
+        const Text *side_by_side[MOST_LANES_HASHED], *first = &texts[at];
         uint64_t low[MOST_LANES_HASHED], high[MOST_LANES_HASHED];
-        size_t sealed_bytes = sealed_bytes_of(messages[at]);
         for (here = 1; here < lanes && at + here < count; here++)
-            if (sealed_bytes_of(messages[at + here]) != sealed_bytes) break;
-        for (size_t i = 0; i < lanes; i++) side_by_side[i] = messages[at + (i < here ? i : 0)];
-        kinds[kind].hash(start, side_by_side, sealed_bytes, low, high);
+            if (first[here].body_bytes != first->body_bytes || first[here].head_bytes != first->head_bytes) break;
+        for (size_t i = 0; i < lanes; i++) side_by_side[i] = &first[i < here ? i : 0];
+        kinds[kind].hash(start, side_by_side, low, high);
         for (size_t i = 0; i < here; i++) {
             uint64_t words[2] = {word_at((const uint8_t *)&low[i]), word_at((const uint8_t *)&high[i])};
-            memcpy(tags[at + i], words, TAG_BYTES);
-            if (load16(messages[at + i] + AT_FRAGMENT) == 0) close_tag(tags[at + i]);
+            memcpy(hashes[at + i], words, TAG_BYTES);
         }
     }
 }
 
-void weir_tags(const uint8_t *keyed, const uint8_t *const messages[], size_t count, uint8_t (*tags)[TAG_BYTES]) {
-    hash_all(best, keyed, messages, count, tags);
+/* Hash the leaves of a value that is longer than one; how many there are. */
+static size_t hash_leaves(int kind, const uint8_t *keyed, const uint8_t *value, size_t value_bytes,
+                          uint8_t (*leaves)[TAG_BYTES]) {
+    Text pieces[MOST_LEAVES];
+    size_t count = 0;
+    for (size_t at = 0; at < value_bytes; at += LEAF_BYTES) {
+        size_t left = value_bytes - at, bytes = left < LEAF_BYTES ? left : LEAF_BYTES;
+        pieces[count++] = (Text){value + at, value + at, 0, bytes};
+    }
+    hash_all(kind, keyed + HASH_STATE_BYTES, pieces, count, leaves);
+    return count;
 }
 
-/* tag_state(key) -> what the other functions take for it: a hash that has read the key. ValueError */
+static void tag_all(int kind, const uint8_t *keyed, const uint8_t *const messages[], size_t count,
+                    uint8_t (*tags)[TAG_BYTES]) {
+    static uint8_t leaves[MOST_LANES_HASHED][MOST_LEAVES][TAG_BYTES]; /* the interpreter's lock is held */
+    for (size_t at = 0; at < count; at += MOST_LANES_HASHED) {
+        Text texts[MOST_LANES_HASHED];
+        size_t here = count - at < MOST_LANES_HASHED ? count - at : MOST_LANES_HASHED;
+        for (size_t i = 0; i < here; i++) {
+            const uint8_t *message = messages[at + i], *value = message + HEADER_BYTES;
+            size_t value_bytes = load16(message + AT_VALUE_BYTES);
+            texts[i] = (Text){message + AT_TENANT, value, PLACE_BYTES, LEAF_BYTES};
+            if (value_bytes <= LEAF_BYTES) continue;
+            texts[i].body = (const uint8_t *)leaves[i];
+            texts[i].body_bytes = TAG_BYTES * hash_leaves(kind, keyed, value, value_bytes, leaves[i]);
+        }
+        hash_all(kind, keyed, texts, here, tags + at);
+        for (size_t i = 0; i < here; i++)
+            if (load16(messages[at + i] + AT_FRAGMENT) == 0) close_tag(tags[at + i]);
+    }
+}
+
+void weir_tags(const uint8_t *keyed, const uint8_t *const messages[], size_t count, uint8_t (*tags)[TAG_BYTES]) {
+    tag_all(best, keyed, messages, count, tags);
+}
+
+/* A hash, for whom the 16 bytes of `person` say what it is for, when it has read the key. */
+static void read_key(const uint8_t *key, size_t key_bytes, const uint8_t *person, uint8_t *state_bytes) {
+    uint8_t block[BLOCK_BYTES] = {0};
+    memcpy(block, key, key_bytes);
+    Lanes_4 state[8], words[WORDS];
+    for (int i = 0; i < 8; i++) state[i] = (Lanes_4){0} + START[i];
+    for (int i = 0; i < WORDS; i++) words[i] = (Lanes_4){0} + word_at(block + 8 * i);
+    state[0] ^= (Lanes_4){0} + (0x01010000u ^ (uint64_t)key_bytes << 8 ^ TAG_BYTES);
+    state[6] ^= (Lanes_4){0} + word_at(person);
+    state[7] ^= (Lanes_4){0} + word_at(person + 8);
+    compress_4(state, words, BLOCK_BYTES, 0);
+    for (int i = 0; i < 8; i++) {
+        uint64_t word = state[i][0];
+        memcpy(state_bytes + 8 * i, &word, sizeof word);
+    }
+}
+
+/* tag_state(key) -> what the other functions take for it: hashes that have read the key. ValueError */
 PyObject *weir_tag_state(PyObject *module, PyObject *key) {
     (void)module;
     if (!PyBytes_CheckExact(key) || PyBytes_GET_SIZE(key) < 1 || PyBytes_GET_SIZE(key) > 64)
         return PyErr_Format(PyExc_ValueError, "a key has 1 to 64 bytes");
-    uint8_t block[BLOCK_BYTES] = {0};
-    memcpy(block, PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key));
-    Lanes_4 state[8], words[WORDS];
-    for (int i = 0; i < 8; i++) state[i] = (Lanes_4){0} + START[i];
-    for (int i = 0; i < WORDS; i++) words[i] = (Lanes_4){0} + word_at(block + 8 * i);
-    state[0] ^= (Lanes_4){0} + (0x01010000u ^ (uint64_t)PyBytes_GET_SIZE(key) << 8 ^ TAG_BYTES);
-    compress_4(state, words, BLOCK_BYTES, 0);
-    uint64_t start[8];
-    for (int i = 0; i < 8; i++) start[i] = state[i][0];
-    return PyBytes_FromStringAndSize((const char *)start, sizeof start);
+    static const uint8_t of_messages[16], of_leaves[16] = "weir leaf";
+    const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(key);
+    uint8_t states[TAG_STATE_BYTES];
+    read_key(bytes, (size_t)PyBytes_GET_SIZE(key), of_messages, states);
+    read_key(bytes, (size_t)PyBytes_GET_SIZE(key), of_leaves, states + HASH_STATE_BYTES);
+    return PyBytes_FromStringAndSize((const char *)states, sizeof states);
 }
 
 /* tags(state, messages with a value, kind) -> their tags, one behind the other; for tests, by the code for one kind
@@ -171,8 +213,8 @@ PyObject *weir_tags_of(PyObject *module, PyObject *arguments) {
                 Py_DECREF(tags);
                 return PyErr_Format(PyExc_ValueError, "a datagram has no value");
             }
-        hash_all(kind, (const uint8_t *)PyBytes_AS_STRING(keyed), some, count,
-                 (uint8_t(*)[TAG_BYTES])(PyBytes_AS_STRING(tags) + at * TAG_BYTES));
+        tag_all(kind, (const uint8_t *)PyBytes_AS_STRING(keyed), some, count,
+                (uint8_t(*)[TAG_BYTES])(PyBytes_AS_STRING(tags) + at * TAG_BYTES));
     }
     return tags;
 }

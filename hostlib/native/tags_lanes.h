@@ -44,28 +44,27 @@ static inline __attribute__((always_inline)) void NAMED(compress, LANES)(Lanes s
     state[4] ^= v4 ^ v12, state[5] ^= v5 ^ v13, state[6] ^= v6 ^ v14, state[7] ^= v7 ^ v15;
 }
 
-/* The sealed bytes of a message begin at its tenant and go on, behind its tag, with its value: whole words of it,
-   because zeros follow it in the message. */
-static inline __attribute__((always_inline)) void NAMED(hash, LANES)(const uint64_t *keyed,
-                                                                     const uint8_t *const messages[],
-                                                                     size_t sealed_bytes, uint64_t *low,
-                                                                     uint64_t *high) {
+static inline __attribute__((always_inline)) void NAMED(hash, LANES)(const uint64_t *keyed, const Text *const texts[],
+                                                                     uint64_t *low, uint64_t *high) {
+    size_t head_bytes = texts[0]->head_bytes, hashed_bytes = head_bytes + texts[0]->body_bytes;
     Lanes state[8], words[WORDS];
     for (int i = 0; i < 8; i++) state[i] = (Lanes){0} + keyed[i];
-    for (size_t done = 0; done < sealed_bytes; done += BLOCK_BYTES) {
+    for (size_t done = 0; done < hashed_bytes; done += BLOCK_BYTES) {
         for (int i = 0; i < WORDS; i++) {
             size_t from = done + 8 * (size_t)i;
-            if (from >= sealed_bytes) {
+            if (from >= hashed_bytes) {
                 words[i] = (Lanes){0};
                 continue;
             }
-            from += from < AT_TAG - AT_TENANT ? AT_TENANT : AT_TENANT + TAG_BYTES;
             uint64_t gathered[LANES];
-            for (int lane = 0; lane < LANES; lane++) gathered[lane] = word_at(messages[lane] + from);
+            for (int lane = 0; lane < LANES; lane++) {
+                const Text *text = texts[lane];
+                gathered[lane] = word_at(from < head_bytes ? text->head + from : text->body + (from - head_bytes));
+            }
             memcpy(&words[i], gathered, sizeof words[i]);
         }
-        int is_last = done + BLOCK_BYTES >= sealed_bytes;
-        NAMED(compress, LANES)(state, words, BLOCK_BYTES + (is_last ? sealed_bytes : done + BLOCK_BYTES), is_last);
+        int is_last = done + BLOCK_BYTES >= hashed_bytes;
+        NAMED(compress, LANES)(state, words, BLOCK_BYTES + (is_last ? hashed_bytes : done + BLOCK_BYTES), is_last);
     }
     memcpy(low, &state[0], sizeof state[0]);
     memcpy(high, &state[1], sizeof state[1]);

@@ -21,9 +21,11 @@ SECRET_BYTES: Final = 32
 PUBLIC_SECRET: Final = bytes(SECRET_BYTES)
 """Of the namespace that all tenants share, where no other is configured: everyone knows it."""
 
-_PADDING = bytes(512)
-"""A shorter value is sealed with zeros up to this length, whatever the size of values on the wire: so a short
-block has the same tag at every size."""
+LEAF_BYTES: Final = 512
+"""A value up to this length is sealed with zeros behind it; a longer one is cut into pieces of this length,
+which are hashed side by side, and the tag is of their hashes. So a short block has the same tag whatever the
+size of values on the wire."""
+_PADDING = bytes(LEAF_BYTES)
 
 
 def new_content() -> int:
@@ -51,6 +53,7 @@ class Seal:
         self.tag_key = tag_key
         # A copy of a keyed hash costs less than another one, and one update less than two.
         self._tags = blake2b(key=tag_key, digest_size=wire.TAG_BYTES)
+        self._leaves = blake2b(key=tag_key, digest_size=wire.TAG_BYTES, person=b"weir leaf")
 
     def key(self, *parts: bytes) -> bytes:
         """The 16-byte key of what `parts` describe; each part counts with its length."""
@@ -74,8 +77,17 @@ class Seal:
         value_bytes = len(value)
         place = wire.tagged_place(self.tenant, fragment, fragments, value_bytes, content, key)
         sealed = self._tags.copy()
-        sealed.update(b"".join((place, value, _PADDING[value_bytes:])))
+        if value_bytes > LEAF_BYTES:
+            pieces = (value[at : at + LEAF_BYTES] for at in range(0, value_bytes, LEAF_BYTES))
+            sealed.update(b"".join((place, *map(self._leaf, pieces))))
+        else:
+            sealed.update(b"".join((place, value, _PADDING[value_bytes:])))
         return sealed.digest()
+
+    def _leaf(self, piece: Buffer) -> bytes:
+        hashed = self._leaves.copy()
+        hashed.update(piece)
+        return hashed.digest()
 
     def is_genuine(self, message: wire.Message) -> bool:
         """Whether the value in `message` was written under this secret, at this place, in this write."""

@@ -115,6 +115,15 @@ class Tombstones:
         """Some of a tenant's from before this time are not here."""
         self._complete_since_s[tenant] = max(since_s, self._complete_since_s.get(tenant, 0.0))
 
+    def assume_bounded(self) -> None:
+        """Say of tenants that have as many as they may that older ones may have been forgotten.
+
+        A disk does not tell since when its tombstones are complete."""
+        for tenant, stones in self._of_tenant.items():
+            if len(stones) >= MAX_OF_TENANT:
+                oldest = next(iter(stones))
+                self.incomplete(tenant, self._deleted_s[oldest.place][oldest])
+
     def expire(self) -> None:
         """Forget what is too old."""
         until_s = self.wall_s() - TOMBSTONE_S

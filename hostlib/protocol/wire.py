@@ -79,7 +79,6 @@ OP_KEYS: Final = 11
 OP_EXPECT: Final = 12
 OP_DELETE: Final = 13
 OP_DELETED: Final = 14
-OP_INVALIDATE: Final = 16
 OP_RECLAIM: Final = 17
 OP_FILL: Final = 18
 OP_PUSH: Final = 19
@@ -98,6 +97,7 @@ FLAG_REPAIR: Final = 0x0200
 FLAG_DURABLE: Final = 0x0400
 FLAG_CREATED: Final = 0x0800
 FLAG_TOMBSTONES: Final = 0x1000
+FLAG_HINT: Final = 0x2000
 
 REFUSED_FULL: Final = 1
 REFUSED_QUOTA: Final = 2
@@ -151,7 +151,7 @@ _CARRIED_BYTES: Final = dict.fromkeys((OP_VALUE, OP_PUT), VALUE_BYTES) | dict.fr
     (OP_HELLO, OP_KEYS, OP_EXPECT, OP_MEMBERS), LIST_BYTES
 )
 """Of each operation that carries a value or a list."""
-_OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_INVALIDATE, OP_MEMBERS + 1)))
+_OPS = frozenset((*range(OP_GET, OP_DELETED + 1), *range(OP_RECLAIM, OP_MEMBERS + 1)))
 _NO_TAG: Final = bytes(TAG_BYTES)
 _PADDING: Final = bytes(max(VALUE_BYTES, LIST_BYTES))
 # Who asks without knowing how long the block is sends fragments 0; so does who answers that nothing is there.

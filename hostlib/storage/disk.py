@@ -83,7 +83,9 @@ class LmdbDisk:
                 if reason:
                     raise lmdb.CorruptedError(reason)
                 self._env = self._open()
-            except _DAMAGED as error:
+            except lmdb.Error as error:
+                if not isinstance(error, _DAMAGED) and os.strerror(errno.EIO) not in str(error):
+                    raise
                 self._put_aside(str(error))
                 self._env = self._open()
         except (OSError, lmdb.Error) as error:

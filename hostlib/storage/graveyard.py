@@ -88,6 +88,7 @@ class Graveyard:
         ssd.notes.clear()
         for deleted_s, stone in sorted(known):
             self.stones.add(stone, deleted_s)
+        self.stones.assume_bounded()
         self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, _ in known)])
 
 

@@ -70,6 +70,10 @@ class Joining:
         self.in_doubt = False
         """Whether blocks that are here may have been deleted while this node was away: nobody is given any
         until one of its peers, who was there, has said what was."""
+        self._missed_of: set[int] = set()
+        """Tenants of which this node may have missed deletions that its peers do not remember, either."""
+        self._heard_all = False
+        """Whether a peer that was there has said all that was deleted."""
         self._last_there_s = store.graveyard.last_there_s
         self._listed_s = store.graveyard.stones.wall_s()
         """When a list came last."""
@@ -115,6 +119,8 @@ class Joining:
                 self._last_there_s = min(before_s, self._last_there_s or before_s)
             self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
+        if self._heard_all:
+            self._end_doubt()
         if self._settle_task is None:
             self._settle_task = self._spawn(self._settle())
 
@@ -209,6 +215,8 @@ class Joining:
         for _ in range(2):
             complete = await self._copy_all(patience)
         self.knows_deletions()
+        if self._join_task is not asyncio.current_task():
+            return  # it begins anew, as blocks were given up
         self.caught_up = True
         if self._settle_task is None:
             self._end_settling(complete)
@@ -256,33 +264,55 @@ class Joining:
             return
         stones = self._store.graveyard.stones
         if self._last_there_s < stones.wall_s() - TOMBSTONE_S:
-            for tenant in self._store.tenants():  # nobody remembers that long
-                self._store.forget_tenant(tenant)
-            return
+            self._missed_of = self._store.tenants()  # nobody remembers that long
+        self._heard_all = False
         self.in_doubt = True
         self._spawn(self._doubt_no_longer())
 
     async def _doubt_no_longer(self) -> None:
         await asyncio.sleep(DOUBT_S)
-        self.knows_deletions()
+        self._end_doubt()
 
     def bury(self, aged: AgedStone) -> None:
-        """See `Shelf`: obey a tombstone of a peer; where the peer lacks some that this node may have missed,
-        too, the tenant's blocks go."""
+        """See `Shelf`: obey a tombstone of a peer, or note that the peer lacks some that this node may have
+        missed, too."""
         stone, age_s = aged
         stones = self._store.graveyard.stones
+        since_s = stones.wall_s() - age_s
         if stone.write:
             self._store.delete(stone, age_s)
-        elif self.in_doubt and self._last_there_s < stones.wall_s() - age_s:
-            self._store.forget_tenant(stone.place.tenant)
+        elif self.in_doubt and self._last_there_s < since_s:
+            self._missed_of.add(stone.place.tenant)
+            stones.incomplete(stone.place.tenant, since_s)
 
     def deleted(self, place: Place, write: int) -> list[Tombstone]:
         """See `Shelf`."""
         return [stone for stone in self._store.graveyard.stones.of(place) if stone.write == write]
 
     def knows_deletions(self) -> None:
-        """See `Shelf`: what is here may be given away again."""
-        self.in_doubt = False
+        """See `Shelf`: what is here may be given away again when it is known which other homes were there."""
+        self._heard_all = True
+        if self._controller is None or self.members.epoch:
+            self._end_doubt()
+
+    def _end_doubt(self) -> None:
+        """Give up what may have been deleted meanwhile without anybody remembering it, to copy it anew, and
+        serve the rest."""
+        was_there = self._another_home_was_there
+        gone = sum(self._store.forget_tenant(tenant, was_there) for tenant in self._missed_of)
+        self._missed_of.clear()
+        self.in_doubt = self._heard_all = False
+        if gone:
+            self._begin()
+
+    def _another_home_was_there(self, place: Place) -> bool:
+        """Whether one of the block's other homes is up, and so has the block unless that was deleted.
+
+        While none of them is up, no deletion of the block is acknowledged."""
+        if self._controller is not None and not self.members.epoch:
+            return False  # its configuration does not say who is up
+        homes = self.members.order(place.key)[: self.members.replicas]
+        return any(home.state is State.UP for home in homes if home.address != self._address)
 
 
 def _is_home(members: Members, address: str, key: bytes) -> bool:

@@ -30,20 +30,42 @@ class _Partial:
     came, not as what was announced."""
 
 
+class _Shares:
+    """How much of one bound each tenant takes, and each host of a tenant."""
+
+    def __init__(self) -> None:
+        self._by_tenant: Counter[int] = Counter()
+        self._by_source: Counter[Source] = Counter()
+
+    def count(self, write: Write, more: int) -> None:
+        """Add to what the writer of `write` takes; `more` may be negative."""
+        tenant, source = write[0], (write[0], write[3])
+        self._by_tenant[tenant] += more
+        self._by_source[source] += more
+        if not self._by_tenant[tenant]:
+            del self._by_tenant[tenant]
+        if not self._by_source[source]:
+            del self._by_source[source]
+
+    def largest(self) -> Source:
+        """Return, of the tenant that takes most, the host that takes most."""
+        tenant = max(self._by_tenant, key=self._by_tenant.__getitem__)
+        sources = [source for source in self._by_source if source[0] == tenant]
+        return max(sources, key=self._by_source.__getitem__)
+
+
 class Assembly:
-    """Incomplete writes, at most `max_partial` of them in `max_bytes`. Of the tenant that has most there, and
-    of that tenant's hosts the one that has most, the oldest is given up and counted: who floods gives way to
-    itself."""
+    """Incomplete writes, at most `max_partial` of them in `max_bytes`.
+
+    If a bound is exceeded, the oldest write is given up, and counted, of the tenant that takes most of that
+    bound, and of that tenant's host that takes most of it: who floods gives way to itself."""
 
     def __init__(self, max_partial: int, max_bytes: int = 256 << 20, core: Core | None = None) -> None:
         self.given_up = 0
         self._core = core
         self._max_partial, self._max_fragments = max_partial, max_bytes // FRAGMENT_BYTES
         self._held = 0
-        self._by_tenant: Counter[int] = Counter()
-        """Fragments, and one for each write."""
-        self._by_source: Counter[Source] = Counter()
-        """The same for each host of each tenant."""
+        self._writes, self._fragments = _Shares(), _Shares()
         self._partial: OrderedDict[Write, _Partial] = OrderedDict()
 
     def __len__(self) -> int:
@@ -56,17 +78,16 @@ class Assembly:
         partial = self._partial.get(write)
         if partial is None:
             partial = self._partial[write] = _Partial(message.fragments)
-            self._count(write, 1)
+            self._writes.count(write, 1)
         if message.fragments != partial.fragments or message.fragment in partial.values:
             return None
         partial.values[message.fragment] = bytes(message.value), message.tag
         self._held += 1
-        self._count(write, 1)
+        self._fragments.count(write, 1)
         if len(partial.values) == partial.fragments:
             self._drop(write)
             return self._join(write, partial)
-        while len(self._partial) > self._max_partial or self._held > self._max_fragments:
-            self._give_up_one()
+        self._make_room()
         return None
 
     def add_run(
@@ -76,18 +97,17 @@ class Assembly:
         which all are there, and the block then. (0, None): these have to come one by one."""
         partial = self._partial.get(write)
         if partial is None:
-            if len(self._partial) >= self._max_partial or self._held + count > self._max_fragments:
-                return 0, None
             partial = self._partial[write] = _Partial(fragments)
-            self._count(write, 1)
-        elif partial.fragments != fragments or self._held + count > self._max_fragments:
+            self._writes.count(write, 1)
+        elif partial.fragments != fragments:
             return 0, None
         before = len(partial.values)
         taken = core.keep(partial.values, puts, at, count, fragments)
         added = len(partial.values) - before
         self._held += added
-        self._count(write, added)
+        self._fragments.count(write, added)
         if len(partial.values) < fragments:
+            self._make_room()
             return taken, None
         self._drop(write)
         return taken, self._join(write, partial)
@@ -103,21 +123,17 @@ class Assembly:
     def _drop(self, write: Write) -> None:
         count = len(self._partial.pop(write).values)
         self._held -= count
-        self._count(write, -count - 1)
+        self._fragments.count(write, -count)
+        self._writes.count(write, -1)
 
-    def _count(self, write: Write, more: int) -> None:
-        tenant, address = write[0], write[3]
-        self._by_tenant[tenant] += more
-        self._by_source[tenant, address] += more
-        if not self._by_tenant[tenant]:
-            del self._by_tenant[tenant]
-        if not self._by_source[tenant, address]:
-            del self._by_source[tenant, address]
+    def _make_room(self) -> None:
+        """Give up writes until the bounds are kept."""
+        while len(self._partial) > self._max_partial:
+            self._give_up_one_of(self._writes.largest())
+        while self._held > self._max_fragments:
+            self._give_up_one_of(self._fragments.largest())
 
-    def _give_up_one(self) -> None:
-        ((tenant, _),) = self._by_tenant.most_common(1)
-        sources = [source for source in self._by_source if source[0] == tenant]
-        source = max(sources, key=self._by_source.__getitem__)
+    def _give_up_one_of(self, source: Source) -> None:
         self._drop(next(write for write in self._partial if (write[0], write[3]) == source))
         self.given_up += 1
 

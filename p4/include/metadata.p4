@@ -44,7 +44,7 @@ const bit<32> OUTCOME_MALFORMED       = 0;  // parser or checksum error
 const bit<32> OUTCOME_FORBIDDEN       = 1;  // the port's role does not allow the operation
 const bit<32> OUTCOME_SPOOFED         = 2;  // not the IPv4 source address of the port's host
 const bit<32> OUTCOME_FOREIGN_TENANT  = 3;  // a tenant that the port's host does not belong to
-const bit<32> OUTCOME_OVER_REQUESTS   = 4;  // more requests than the port may send
+const bit<32> OUTCOME_OVER_REQUESTS   = 4;  // more requests or PUTs than the port may send
 const bit<32> OUTCOME_OVER_SPECIAL    = 5;  // more GETs that subscribe or repair than the port may send
 const bit<32> OUTCOME_OVER_CONTROLLER = 6;  // more packets for the controller than the port may cause
 const bit<32> OUTCOME_NO_ROUTE        = 7;  // no IPv4 route, not IPv4, not for the controller, or a copy for which nobody waits
@@ -61,7 +61,7 @@ const bit<32> OUTCOME_FILL_ENDED      = 17; // VALUE that was fetched for a slot
 const bit<32> OUTCOME_PUT             = 18; // PUT or PUT_ACK forwarded
 const bit<32> OUTCOME_REPLICATED      = 19; // PUT forwarded to several ports
 const bit<32> OUTCOME_MESSAGE         = 20; // STAT, FOUND, HELLO, LIST, KEYS, EXPECT, DELETE, DELETED or MEMBERS forwarded
-const bit<32> OUTCOME_CONTROL         = 21; // INVALIDATE, RECLAIM, FILL or PUSH carried out
+const bit<32> OUTCOME_CONTROL         = 21; // RECLAIM, FILL or PUSH carried out
 const bit<32> OUTCOME_NOT_RESIDENT    = 22; // control operation on what no slot holds: returned
 const bit<32> OUTCOME_LOST            = 23; // dropped on purpose (faults.p4, in tests and experiments only)
 const bit<32> OUTCOME_TOLD            = 24; // STAT of a block that the pool holds: answered
@@ -70,7 +70,7 @@ const bit<32> OUTCOMES                = 25;
 // What a port may send (table port_role).
 const bit<8> ROLE_REQUEST = 1;  // GET, STAT, HELLO, DELETE; without REPLY also PUT, EXPECT
 const bit<8> ROLE_REPLY   = 2;  // VALUE, NOT_FOUND, PUT_ACK, REFUSED, FOUND, KEYS, DELETED; with REQUEST also LIST
-const bit<8> ROLE_CONTROL = 4;  // INVALIDATE, RECLAIM, FILL, PUSH, MEMBERS, and flags FILL and RECLAIM
+const bit<8> ROLE_CONTROL = 4;  // RECLAIM, FILL, PUSH, MEMBERS, and flags FILL and RECLAIM
 const bit<8> ROLE_TRUNK   = 8;  // another switch: speaks for many, and has checked them
 
 #endif

@@ -65,7 +65,6 @@ parser weir_parser(
             OP_FOUND: check_fragment;
             OP_DELETE: check_fragment;
             OP_DELETED: check_fragment;
-            OP_INVALIDATE: check_fragment;
             OP_RECLAIM: check_fragment;
             OP_FILL: check_fragment;
             OP_PUSH: check_fragment;

@@ -28,11 +28,10 @@ const bit<8> OP_DELETE    = 13;     // node or store -> store: forget this write
 const bit<8> OP_DELETED   = 14;     // store -> who asked: it is gone from here, and stays away
 
 // Operations that only the controller sends, as PacketOut.
-const bit<8> OP_INVALIDATE = 16;    // forget what the fragment's slot holds
-const bit<8> OP_RECLAIM    = 17;    // send the fragment, as a PUT, to the packet's IPv4 destination
-const bit<8> OP_FILL       = 18;    // fetch the block from this fragment on from its home, now
-const bit<8> OP_PUSH       = 19;    // send the fragment, as a VALUE, to the multicast group in `sequence`
-const bit<8> OP_MEMBERS    = 20;    // to a host: the storage nodes there are (carries a list)
+const bit<8> OP_RECLAIM = 17;    // send the fragment, as a PUT, to the packet's IPv4 destination
+const bit<8> OP_FILL    = 18;    // fetch the block from this fragment on from its home, now
+const bit<8> OP_PUSH    = 19;    // send the fragment, as a VALUE, to the multicast group in `sequence`
+const bit<8> OP_MEMBERS = 20;    // to a host: the storage nodes there are (carries a list)
 
 // Flags.
 const bit<16> FLAG_RETRY     = 0x0001;  // GET: asked before; forwarded even when one is in flight
@@ -48,6 +47,7 @@ const bit<16> FLAG_REPAIR    = 0x0200;  // GET with BYPASS: the pool's value fai
 const bit<16> FLAG_DURABLE   = 0x0400;  // PUT: HELD when it is on stable storage, not before; PUT_ACK: it is
 const bit<16> FLAG_CREATED   = 0x0800;  // PUT_ACK with HELD: the block was not here before this PUT
 const bit<16> FLAG_TOMBSTONES = 0x1000; // LIST, KEYS: of what was deleted, not of what is held
+const bit<16> FLAG_HINT     = 0x2000;  // STAT, its reply: what the home should do with the block, and whether it does
 
 // Why something is refused: OP_REFUSED has one in `generation`.
 const bit<32> REFUSED_FULL       = 1;   // no room on the disk

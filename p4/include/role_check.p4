@@ -53,7 +53,7 @@ control role_check(
             } else if (op == OP_LIST) {
                 needed = ROLE_REQUEST | ROLE_REPLY;     // keys are for stores alone
             }
-            bool known = op >= OP_GET && op <= OP_DELETED || op >= OP_INVALIDATE && op <= OP_MEMBERS;
+            bool known = op >= OP_GET && op <= OP_DELETED || op >= OP_RECLAIM && op <= OP_MEMBERS;
             // A host that asks in the pool's name could make a reply end in the switch.
             bool in_the_pools_name = is_host && needed == ROLE_REQUEST
                 && headers.kv.flags & (FLAG_FILL | FLAG_RECLAIM) != 0;

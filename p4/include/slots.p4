@@ -160,12 +160,6 @@ control slots(
         slot_write.write(metadata.base_slot, 0);
     }
 
-    action invalidate() {
-        slot_write.write(metadata.slot, 0);
-        metadata.fate = fate_t.RETURN;
-        metadata.outcome = OUTCOME_CONTROL;
-    }
-
     action refuse_control() {
         turn_round(OP_NOT_FOUND);
         metadata.outcome = OUTCOME_NOT_RESIDENT;
@@ -234,12 +228,6 @@ control slots(
         } else if (headers.kv.op == OP_PUSH) {
             if (metadata.filled) {
                 push();
-            } else {
-                refuse_control();
-            }
-        } else if (headers.kv.op == OP_INVALIDATE) {
-            if (metadata.filled) {
-                invalidate();
             } else {
                 refuse_control();
             }

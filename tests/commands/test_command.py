@@ -8,7 +8,8 @@ import pytest
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import QUIET, VERBOSE, OptionError, verbosity
+from commands.errors import OptionError
+from commands.verbosity import QUIET, VERBOSE, verbosity
 
 
 def parse(arguments: Sequence[str]) -> Sequence[str]:
@@ -32,9 +33,9 @@ def test_how_much_is_said_is_asked_for_as_everywhere(arguments: tuple[str, ...],
 
 
 def test_make_gives_it_as_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VERBOSE", "2")
+    monkeypatch.setenv("WEIR_VERBOSE", "2")
     assert verbosity(()) == 2
-    monkeypatch.setenv("QUIET", "1")
+    monkeypatch.setenv("WEIR_QUIET", "1")
     assert verbosity(()) == QUIET
     assert verbosity(("-v",)) == VERBOSE  # the command line comes first
 
@@ -42,7 +43,7 @@ def test_make_gives_it_as_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_level_that_is_none_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("VERBOSE", "7")
+    monkeypatch.setenv("WEIR_VERBOSE", "7")
     assert run_command((), parse, lambda screen, _: 0) == 2
     assert capsys.readouterr().err == "error: VERBOSE: must be from 0 to 2, not 7\n"
 

@@ -193,3 +193,12 @@ def test_a_host_may_ask_for_half_more_than_its_link_carries() -> None:
     assert limits.requests_per_s == 11_830
     assert limits.special_per_s == DEFAULT_LIMITS["node"].special_per_s
     assert limits_of_link("switch", 40e6) is None
+
+
+def test_a_node_may_put_half_of_what_its_link_carries() -> None:
+    """40 Mbit/s carry 7,886 values a second; storage nodes put nothing, so they have no rate of their own."""
+    node, slow, store = (limits_of_link(*of) for of in (("node", 40e6), ("node", 1e6), ("store", 40e6)))
+    assert node is not None
+    assert slow is not None
+    assert store is not None
+    assert (node.puts_per_s, slow.puts_per_s, store.puts_per_s) == (3_943, 1_000, None)

@@ -44,6 +44,9 @@ pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
 BLOCKS = 24
 """Baselines need twenty."""
 ACCESSES = 160
+LIVE = ("lru", "reuse")
+"""One that decides at once, and one that learns. That any policy decides a trace again is tested in
+test_invariants.py without a switch."""
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +113,10 @@ def play(switch: LiveSwitch, seed: int) -> None:
             return
 
 
-@pytest.mark.parametrize("policy", POLICY_NAMES)
+@pytest.mark.parametrize(
+    "policy",
+    [*LIVE, *(pytest.param(name, marks=pytest.mark.slow) for name in POLICY_NAMES if name not in LIVE)],
+)
 def test_a_recorded_log_replays_to_the_decisions_of_the_live_controller(
     artifacts: Artifacts, tmp_path: Path, policy: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from controller.membership import SILENCE_S, Announcements, Membership
 from controller.operations import Announce, Answer
-from controller.ways import ALARMED_S, CALM_S, QUORUM, WINDOW_S
+from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, QUORUM, WINDOW_S
 from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, State, hello, suspects_in
 
@@ -29,6 +29,9 @@ class World:
         self.announcements = Announcements(self.membership, [*self.stores, *NODES])
         self.now_s = 0.0
         self.carries: Callable[[IPv4Address, bool], bool] = lambda store, there: True
+        self.answer_s = dict.fromkeys(self.stores, 0.0)
+        """How long each takes to answer a probe."""
+        self._answers: list[tuple[float, IPv4Address, int]] = []
         self.sent = 0
         self._heard = dict.fromkeys(self.stores, 0)
         self._beat_s = dict.fromkeys(self.stores, 0.0)
@@ -39,6 +42,11 @@ class World:
             self.now_s += STEP_S
             for announce in self.announcements.poll(self.now_s):
                 self._reach(announce)
+            due = [one for one in self._answers if one[0] <= self.now_s]
+            self._answers = [one for one in self._answers if one[0] > self.now_s]
+            for _, store, number in due:
+                self._heard[store] = number
+                self._beat(store)
             for store in self.stores:
                 if self.now_s >= self._beat_s[store]:
                     self._beat(store)
@@ -51,8 +59,7 @@ class World:
         self.sent += 1
         assert len(wire.encode(announce.message())) == wire.KV_HEADER_BYTES + wire.VALUE_BYTES
         if self.carries(store, True):
-            self._heard[store] = announce.sequence
-            self._beat(store)
+            self._answers.append((self.now_s + self.answer_s[store], store, announce.sequence))
 
     def _beat(self, store: IPv4Address) -> None:
         self._beat_s[store] = self.now_s + HEARTBEAT_S
@@ -206,3 +213,24 @@ def test_suspects_are_a_bit_for_each_number() -> None:
     assert suspects_in(hello(members).value) == frozenset()
     assert suspects_in(hello(members, suspects=["192.0.2.1"]).value) == frozenset()
     assert suspects_in(b"\xff" * 33) == frozenset()
+
+
+def test_where_all_answer_slowly_none_is_down_for_that_and_a_dead_one_soon_is(world: World) -> None:
+    """A machine that is short of CPU time takes 0.9 s for an answer; one that dies is noticed in 3 s."""
+    world.answer_s = dict.fromkeys(STORES, 0.9)
+    states = set()
+    for _ in range(100):
+        world.run(0.2)
+        states |= {world.state(store) for store in STORES}
+    assert states == {State.UP}
+    world.carries = lambda store, there: store != ONE
+    world.run(MOST_PATIENCE_S)
+    assert [world.state(store) for store in STORES] == [State.DOWN, State.UP, State.UP, State.UP]
+
+
+def test_one_that_answers_slowly_on_purpose_delays_nobodys_end(world: World) -> None:
+    world.answer_s[TWO] = 0.55
+    world.run(20)
+    world.carries = lambda store, there: store != ONE
+    world.run(SILENCE_S + 2 * HEARTBEAT_S)
+    assert world.state(ONE) is State.DOWN

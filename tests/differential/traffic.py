@@ -40,7 +40,7 @@ MESSAGES = (
     wire.OP_REFUSED, wire.OP_STAT, wire.OP_FOUND, wire.OP_HELLO, wire.OP_LIST, wire.OP_KEYS, wire.OP_EXPECT,
     wire.OP_MEMBERS, wire.OP_DELETE,
 )  # fmt: skip
-CONTROL = (wire.OP_INVALIDATE, wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH)
+CONTROL = (wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH)
 HOSTS = (*NODES, *STORES)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from emulator.options import parse_options
 from emulator.real_kv import RealKvError, compute_kv
 from emulator.scenario import make_scenario

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from emulator.host_configs import INDEX, write_host_configs
 from emulator.options import RunOptions, parse_options
 from emulator.scenario import LEAD_S, PLAY_S, Scenario, home_links, make_scenario
@@ -197,7 +197,10 @@ def test_at_adaptive_levels_stores_hold_each_block_at_each(tmp_path: Path) -> No
         ),
         ([*ADAPTIVE, "--fetch", "no"], "LEVEL=adaptive with FETCH=no"),
         ([*ADAPTIVE, "--scheduler", "conductor"], "LEVEL=adaptive with SCHEDULER=conductor"),
-        (["--codec", "cachegen", "--level", "best"], "a level is a whole number or adaptive, not 'best'"),
+        (
+            ["--codec", "cachegen", "--level", "best"],
+            "LEVEL: must be a whole number, or adaptive",
+        ),
     ],
 )
 def test_what_no_codec_can_do_is_refused(arguments: list[str], complaint: str) -> None:

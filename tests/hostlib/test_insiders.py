@@ -14,6 +14,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import read_page
 from hostlib.protocol.errors import PutRefusedError
 from hostlib.protocol.members import State
+from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, delete_message
 from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.store import StoreOptions
 from tests.hostlib.sealed import TENANT, fragments
@@ -253,5 +254,45 @@ def test_a_store_that_asks_in_anothers_name_hears_of_its_own_blocks() -> None:
         told = {entry.place.key for entry in read_page(page.value)[1]}
         both = [n for n in range(10) if {asked.address, asker.address} == set(world.homes(n))]
         assert told == {key(number) for number in both}
+
+    run_virtual(main())
+
+
+def made_up_deletions(number: int, count: int) -> list[bytes]:
+    """DELETEs of writes of one block that do not exist, with proofs that match nothing."""
+    stones = (Tombstone(Place(TENANT, key(number)), 1000 + at, bytes([at]) * 16) for at in range(count))
+    return [delete_message(stone, FRAGMENTS, 0) for stone in stones]
+
+
+def test_made_up_deletions_cost_no_block_whose_homes_were_away_together() -> None:
+    """The node that stays forgets tombstones, and so can't say what was deleted. But no deletion of a block
+    is acknowledged while all its homes are away."""
+
+    async def main() -> None:
+        world = World(homes=3, replicas=2, controller="10.255.255.254")
+        world.network.port(INTRUDER)
+        for node in world.nodes.values():
+            node.start()
+        await asyncio.sleep(1)
+        await put_all(world)
+        away, there = [home.address for home in world.members.nodes[:2]], world.members.nodes[2].address
+        for home in away:
+            world.kill(home)
+        world.announce(DOWN, DOWN, UP)
+        world.clock_s += 60
+        world.network.deliver_burst(INTRUDER, there, made_up_deletions(0, MAX_OF_BLOCK + 1))
+        await asyncio.sleep(0.1)
+        world.clock_s += 60
+        world.announce(JOINING, JOINING, UP)
+        back = [world.restart(home) for home in away]
+        for node in back:
+            node.start()
+        await asyncio.sleep(0.1)
+        world.announce(JOINING, JOINING, UP)
+        await asyncio.sleep(120)
+        assert all(node.joining.caught_up and not node.joining.in_doubt for node in back)
+        world.announce(UP, UP, UP)
+        for number in range(BLOCKS):
+            assert (await world.client.get(ref(number))).content == content(number)
 
     run_virtual(main())

@@ -162,6 +162,25 @@ def test_what_came_in_runs_and_what_came_alone_make_one_block(compiled: Core, le
         assert len(assembly) == 0
 
 
+def test_a_flood_that_comes_in_runs_gives_way_to_itself(compiled: Core) -> None:
+    """Writes that begin while there is no room are taken as quickly as others, and the bounds are kept."""
+    honest = fragments(wire.OP_PUT, bytes(16), block_content(bytes(16), LENGTHS[-1]))
+    puts = [wire.encode(message) for message in honest]
+    assembly = Assembly(8, 1 << 20, compiled)
+    for number in range(1, 100):
+        first = fragments(wire.OP_PUT, bytes([number]) * 16, block_content(bytes(16), 2000))[0]
+        write = (TENANT, first.key, WRITE, "10.0.0.9")
+        assert assembly.add_run(compiled, write, first.fragments, [wire.encode(first)], 0, 1) == (1, None)
+        assert len(assembly) <= 8
+        if number == 50:
+            write = (TENANT, bytes(16), WRITE, "10.0.0.1")
+            assert assembly.add_run(compiled, write, len(puts), puts, 0, len(puts) - 1)[1] is None
+    write = (TENANT, bytes(16), WRITE, "10.0.0.1")
+    taken, block = assembly.add_run(compiled, write, len(puts), puts, len(puts) - 1, 1)
+    assert (taken, block is not None) == (1, True)
+    assert assembly.given_up == 92
+
+
 def test_nothing_is_read_beyond_what_is_there(compiled: Core) -> None:
     put = wire.encode(fragments(wire.OP_PUT, bytes(16), bytes(1024))[0])
     for at, count in ((-1, 1), (0, 2), (1, 1), (0, -1), (2**62, 2**62)):

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from experiments.faults.faulty_disk import build
+from hostlib.protocol.block import encode_record
 from hostlib.protocol.tombstones import ALIVE, Tombstone
 from hostlib.storage.disk import MOST_DEATHS, LmdbDisk
 from hostlib.storage.ssd import SsdTier
@@ -113,15 +115,11 @@ def test_a_file_in_which_the_process_died_twice_is_put_aside(
 def test_what_a_failing_disk_took_is_there_and_what_it_did_not_take_was_refused(tmp_path: Path) -> None:
     """No room, also in the middle of a write; errors, also after half of a write, of syncs, of meta pages
     alone; slow syncs. Each ends, and the disk is used again."""
-    library, control = tmp_path / "faulty.so", tmp_path / "control"
-    source = Path(__file__).with_name("faulty_disk.c")
-    subprocess.run(
-        ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True
-    )
+    faulty = build(tmp_path)
     faults = "fhetsmw"
     said = run(
-        "tests.hostlib.faulty_disk_writer", str(tmp_path / "ssd"), str(control), "-" + "-".join(faults) + "-",
-        LD_PRELOAD=str(library), FAULTY_DISK=str(control),
+        "tests.hostlib.faulty_disk_writer", str(tmp_path / "ssd"), str(faulty.control),
+        "-" + "-".join(faults) + "-", LD_PRELOAD=str(faulty.library), FAULTY_DISK=str(faulty.control),
     )  # fmt: skip
     assert len(said) == 2 * len(faults) + 1
     safe: list[int] = []
@@ -140,3 +138,53 @@ def test_what_a_failing_disk_took_is_there_and_what_it_did_not_take_was_refused(
     tier = SsdTier(disk, TIER_BYTES)
     assert [number for number in safe if tier.get(place_of(number)) != block_of(number)] == []
     tier.close()
+
+
+READS = """
+import json, sys
+from pathlib import Path
+import weir.logs
+from hostlib.storage.disk import LmdbDisk
+from hostlib.storage.ssd import SsdTier
+from tests.hostlib.power_cut_writer import TIER_BYTES, block_of, place_of
+weir.logs.begin("test")
+disk = LmdbDisk(Path(sys.argv[1]), 2 * TIER_BYTES, counts_deaths=True)
+tier = SsdTier(disk, TIER_BYTES)
+read = {number: tier.get(place_of(number)) for number in range(4)}
+wrong = [number for number, block in read.items() if block not in (None, block_of(number))]
+print(json.dumps({"damaged": disk.was_damaged, "read": len(tier), "wrong": wrong}))
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+@pytest.mark.parametrize("page", ["meta", "meta, but for those who look first", "record"])
+def test_a_page_that_can_not_be_read_costs_two_deaths_at_most_and_gives_nothing_wrong(
+    tmp_path: Path, page: str
+) -> None:
+    """A page that is looked at before the file is opened has it put aside; one of records kills."""
+    faulty, directory = build(tmp_path), tmp_path / "ssd"
+    disk = LmdbDisk(directory, 2 * TIER_BYTES)
+    for number in range(4):
+        disk.write([(place_of(number).name(), encode_record(place_of(number), number, block_of(number)))])
+    disk.close()
+    file = directory / "data.mdb"
+    last = file.read_bytes().index(block_of(3).content) + len(block_of(3).content)
+    number = last // 4096 if page == "record" else 0
+    faulty.befall("r")
+    environment = os.environ | {
+        "LD_PRELOAD": str(faulty.library), "FAULTY_DISK": str(faulty.control), "FAULTY_PAGE": str(number),
+        "FAULTY_INODE": str(file.stat().st_ino), "FAULTY_LOOK": "no" if "but" in page else "yes",
+    }  # fmt: skip
+    deaths = 0
+    while True:
+        done = subprocess.run(
+            [sys.executable, "-c", READS, str(directory)], stdout=subprocess.PIPE, text=True, timeout=60,
+            env=environment, check=False,
+        )  # fmt: skip
+        if not done.returncode:
+            break
+        assert done.returncode == -signal.SIGBUS
+        deaths += 1
+    said = json.loads(done.stdout)
+    assert deaths == (MOST_DEATHS if page == "record" else 0)
+    assert said == {"damaged": True, "read": 0, "wrong": []}

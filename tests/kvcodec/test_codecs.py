@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvcodec import CODECS, CodecError, Layout, StreamError, decode, encode, find_codec
@@ -17,7 +17,6 @@ from tests.kvcodec.blocks import CHOICES, GivenBlock, block, layout, layouts_and
 
 
 @pytest.mark.parametrize(("name", "level"), CHOICES)
-@settings(max_examples=25, deadline=None)
 @given(layouts_and_blocks())
 def test_a_block_comes_back_with_its_shape_and_the_stream_is_always_the_same(
     name: str, level: int, given_block: GivenBlock
@@ -33,13 +32,11 @@ def test_a_block_comes_back_with_its_shape_and_the_stream_is_always_the_same(
 
 @pytest.mark.parametrize("name", ["plain", "zstd"])
 @given(layouts_and_blocks())
-@settings(max_examples=25, deadline=None)
 def test_lossless_means_equal_to_bfloat16(name: str, given_block: GivenBlock) -> None:
     of, kv = given_block
     assert np.array_equal(decode(encode(kv, of, name), of), from_bits(to_bits(kv)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(layouts_and_blocks(), st.sampled_from(CODECS["cachegen"].levels))
 def test_cachegen_is_off_by_half_a_step_at_most(given_block: GivenBlock, level: int) -> None:
     of, kv = given_block
@@ -50,7 +47,6 @@ def test_cachegen_is_off_by_half_a_step_at_most(given_block: GivenBlock, level: 
     assert (np.abs(decoded - kv).max(axis=(2, 3)) <= 0.5001 * step).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(layouts_and_blocks(), st.sampled_from([8, 4, 2]))
 def test_kivi_is_off_by_half_a_step_of_the_layer_at_most(given_block: GivenBlock, bits: int) -> None:
     of, kv = given_block
@@ -86,7 +82,6 @@ def test_neighbouring_tokens_that_are_alike_make_a_stream_shorter() -> None:
 
 
 @pytest.mark.parametrize(("name", "level"), CHOICES)
-@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_a_damaged_or_truncated_stream_is_refused(name: str, level: int, data: st.DataObject) -> None:
     of = layout()
@@ -102,7 +97,6 @@ def test_a_damaged_or_truncated_stream_is_refused(name: str, level: int, data: s
 
 
 @pytest.mark.parametrize(("name", "level"), CHOICES)
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_hostile_stream_with_a_right_digest_gives_a_tensor_of_the_shape_or_is_refused(
     name: str, level: int, data: st.DataObject

@@ -119,7 +119,7 @@ def test_the_acknowledgement_of_a_reclaim_reaches_the_controller(rig: Rig) -> No
     assert (ingress_port, packet[KV].op, packet[KV].key) == (STORE, wire.OP_PUT_ACK, KEY)
 
 
-@pytest.mark.parametrize("op", [wire.OP_RECLAIM, wire.OP_INVALIDATE, wire.OP_PUSH])
+@pytest.mark.parametrize("op", [wire.OP_RECLAIM, wire.OP_PUSH])
 @pytest.mark.parametrize("installed", [False, True])
 def test_what_no_slot_holds_is_answered_with_not_found(rig: Rig, op: int, installed: bool) -> None:
     if installed:
@@ -128,17 +128,6 @@ def test_what_no_slot_holds_is_answered_with_not_found(rig: Rig, op: int, instal
     ((_, packet),) = rig.to_cpu
     assert (packet[KV].op, packet[IP].dst) == (wire.OP_NOT_FOUND, CONTROLLER_IP)
     assert rig.outcomes() == {"not_resident": 1}
-
-
-def test_invalidate_empties_the_slot_and_confirms(rig: Rig) -> None:
-    rig.install(KEY)
-    rig.fill(KEY)
-    rig.send(p4.CPU_PORT, rig.control(wire.OP_INVALIDATE, KEY))
-    ((_, packet),) = rig.to_cpu
-    assert packet[KV].op == wire.OP_INVALIDATE
-    assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY))] == [STORE]
-    rig.fill(KEY)
-    assert [port for port, _ in rig.send(NODE, rig.get(NODE, KEY))] == [NODE]
 
 
 def filled(rig: Rig, fragment: int) -> bool:

@@ -1,7 +1,7 @@
 """A deleted write is not served from the moment that the storage node says so, whatever is in flight."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import p4_constants as p4
@@ -195,7 +195,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_in_whatever_order_no_read_that_begins_after_a_deletion_begins_with_it(
     compiled: CompiledProgram, steps: list[tuple[str, int, int, int]]

@@ -84,6 +84,17 @@ def test_a_flood_of_requests_is_cut_at_the_rate_of_its_port(
     assert ports(rig.send(OTHER, rig.get(OTHER, key_of("another"), **fields))) == [STORE]
 
 
+def test_a_flood_of_puts_is_cut_at_the_rate_of_its_port(rig: Rig) -> None:
+    """Whatever homes they name, and without a word from the meter of requests."""
+    rig.limit(p4.PUT_METER, NODE, ALLOWED)
+    rig.limit(p4.REQUEST_METER, NODE, ALLOWED)
+    for number in range(100):
+        rig.send(NODE, rig.put(NODE, key_of(f"{number}"), [STORE, OTHER_STORE]))
+    assert rig.outcomes()["over_requests"] == 100 - ALLOWED
+    assert ports(rig.send(NODE, rig.get(NODE, KEY))) == [STORE]
+    assert ports(rig.send(OTHER, rig.put(OTHER, KEY, [STORE]))) == [STORE]
+
+
 @pytest.mark.parametrize("op", [wire.OP_STAT, wire.OP_LIST])
 def test_questions_count_as_requests(rig: Rig, op: int) -> None:
     rig.limit(p4.REQUEST_METER, STORE, ALLOWED)

@@ -1,7 +1,7 @@
 """The pending table: requests in flight merge, the reply reaches all who wait, nothing wedges."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -201,7 +201,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_who_asks_is_answered_whatever_happens(
     compiled: CompiledProgram, steps: list[tuple[str, int, bytes, int]]

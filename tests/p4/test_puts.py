@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import p4_constants as p4
@@ -249,7 +249,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_in_whatever_order_the_pool_serves_one_write_that_a_home_has_and_as_it_was_written(
     compiled: CompiledProgram, steps: list[tuple[str, int, int, int]]

@@ -4,7 +4,6 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from controller import p4_constants as p4
 from hostlib.protocol import wire
 from hostlib.tools.scapy_layer import KV
 from tests.p4.rig import (
@@ -85,12 +84,6 @@ def test_a_question_about_a_removed_block_goes_to_its_home(rig: Rig) -> None:
     rig.remove(KEY)
     assert [port for port, _ in rig.send(NODE, stat(rig, NODE, KEY))] == [STORE]
     rig.install(KEY)
-    assert [port for port, _ in rig.send(NODE, stat(rig, NODE, KEY))] == [STORE]
-
-
-def test_a_question_about_a_block_whose_end_was_invalidated_goes_to_its_home(rig: Rig) -> None:
-    pooled(rig)
-    rig.send(p4.CPU_PORT, rig.control(wire.OP_INVALIDATE, KEY, FRAGMENTS - 1))
     assert [port for port, _ in rig.send(NODE, stat(rig, NODE, KEY))] == [STORE]
 
 

@@ -1,7 +1,7 @@
 """One write at a time: slots and waiters never mix fragments of two writes, and reports put slots right."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hostlib.protocol import wire
@@ -91,7 +91,6 @@ writes = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=writes)
 def test_two_writers_interleaved_never_mix(
     compiled: CompiledProgram, steps: list[tuple[str, int, int, int]]

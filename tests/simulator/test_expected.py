@@ -92,14 +92,6 @@ def test_expected_blocks_are_not_fetched_when_they_are_admitted(fill: str) -> No
     assert sum(store.stats.requests for store in system.stores) == len(chain)  # the node's probes
 
 
-def test_nothing_changes_for_who_expects_nothing() -> None:
-    """What the study was made with."""
-    assert not Scenario().control.expects
-    plain = world(control={"expects": False})
-    assert not plain.network._takers
-    assert all(node.teller is None for node in plain.nodes)
-
-
 def test_a_pool_that_expects_serves_more() -> None:
     scenario = Scenario().changed(
         workload={"requests": 200, "load": 8.0, "scheduler": "round_robin"},

@@ -41,7 +41,7 @@ needs_root = [
 
 
 def test_what_goes_first_are_the_hosts_messages_without_a_value() -> None:
-    ops = [op for name, op in vars(wire).items() if name.startswith("OP_") and op < wire.OP_INVALIDATE]
+    ops = [op for name, op in vars(wire).items() if name.startswith("OP_") and op < wire.OP_RECLAIM]
     assert {op for op in ops if len(message(op)) == KV_HEADER_BYTES} == set(shaping.FIRST_OPS)
     assert wire.KV_PORT == shaping.KV_PORT
     assert message(OP_PUT)[shaping.OP_AT - (FRAME_HEADER_BYTES - 14)] == OP_PUT

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from v1model.backend.extern_source import ExternSource
     from v1model.backend.tracing import TraceSite
     from v1model.backend.unit import LogMessage
+    from v1model.errors import CompileWarning
     from v1model.ir import Program
 
 __all__ = ["CompiledProgram", "RuntimeBuild", "Tracing", "build", "building", "finish", "generate"]
@@ -29,7 +30,7 @@ SOURCE = "program.c"
 class CompiledProgram:
     """A program and the shared object that runs it. `messages`: what its log_msg and assert say;
     `trace_sites`: where it tells of a packet, if it was compiled to be traced. `quick`: a shared object to be
-    used until `finish` has made `library`, if that is still to be made."""
+    used until `finish` has made `library`, if that is still to be made. `warnings`: of the front end."""
 
     program: Program
     library: Path
@@ -37,6 +38,7 @@ class CompiledProgram:
     trace_sites: tuple[TraceSite, ...] = ()
     tracing: Tracing = Tracing.OFF
     quick: Path | None = None
+    warnings: tuple[CompileWarning, ...] = ()
 
 
 def build(

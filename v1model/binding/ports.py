@@ -31,10 +31,11 @@ class PortStatistics(TypedDict):
 
 
 class Statistics(TypedDict):
-    """Of a switch: packets that it dropped, by cause, and its ports, by number."""
+    """Of a switch: packets that it dropped, by cause, its ports, by number, and their queues, by priority."""
 
     drops: dict[str, int]
     ports: dict[int, PortStatistics]
+    queues: dict[int, dict[int, dict[str, int]]]
 
 
 def port_statistics(handle: Handle, port: int, interface: str) -> PortStatistics:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend.ast import Span
+from v1model.frontend.dialects import architecture_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,5 +79,6 @@ def _preprocessor_error(path: Path, stderr: str) -> PreprocessorError:
     for line in stderr.splitlines():
         if match := _DIAGNOSTIC.match(line):
             span = Span(match["file"], int(match["line"]), int(match["column"] or 1))
-            return PreprocessorError(match["text"].removeprefix("#error ").strip('"'), span)
+            text = match["text"].removeprefix("#error ").strip('"')
+            return PreprocessorError(text, span, architecture_hint(text.partition(":")[0]))
     return PreprocessorError(f"{path}: the C preprocessor failed: {stderr.strip() or 'no message'}")

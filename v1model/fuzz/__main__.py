@@ -26,17 +26,20 @@ def _options() -> argparse.Namespace:
         metavar="PROGRAM.p4 | DIR",
         help="of a folder: every *.p4 below it with an *.stf beside it, or else those in it (default: p4)",
     )
-    packets = int(os.environ.get("PACKETS") or 1_000_000)
+    packets = int(os.environ.get("WEIR_PACKETS") or 1_000_000)
     parser.add_argument(
-        "--packets", type=int, default=packets, help="for each program (default: PACKETS or 1000000)"
+        "--packets", type=int, default=packets, help="for each program (default: WEIR_PACKETS or 1000000)"
     )
-    requests = int(os.environ.get("REQUESTS") or 2_000)
+    requests = int(os.environ.get("WEIR_REQUESTS") or 2_000)
     parser.add_argument(
-        "--requests", type=int, default=requests, help="for each program (default: REQUESTS or 2000)"
+        "--requests", type=int, default=requests, help="for each program (default: WEIR_REQUESTS or 2000)"
     )
-    texts = int(os.environ.get("TEXTS") or 500)
+    texts = int(os.environ.get("WEIR_TEXTS") or 500)
     parser.add_argument(
-        "--texts", type=int, default=texts, help="changed programs, for each program (default: TEXTS or 500)"
+        "--texts",
+        type=int,
+        default=texts,
+        help="changed texts of each program (default: WEIR_TEXTS or 500)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default: %(default)s)")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME=VALUE")

@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 class EmbeddedEngine:
     """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out. `externs`: the C of
-    externs that are not v1model's, for every program; `recording`: what to write down of packets."""
+    externs that are not v1model's, for every program; `recording`: what to write down of packets;
+    `priority_queues`: of each port, 0: none."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class EmbeddedEngine:
         cpu_port: int | None,
         externs: ExternSource | None = None,
         recording: Recording | None = None,
+        priority_queues: int = 0,
     ) -> None:
         self._externs = externs
         self._recorder = Recorder(recording or Recording(), ports)
@@ -46,6 +48,8 @@ class EmbeddedEngine:
         self._reservations = Reservations()
         self._connected: Switch | None = None
         self._attached: list[int] = []
+        self._priority_queues = priority_queues
+        self._queue_limits: dict[tuple[str, int | None, int | None], int] = {}
         for port, interface in self._ports.items():
             self._reservations.reserve(port, interface)
 
@@ -81,6 +85,10 @@ class EmbeddedEngine:
             except DataPlaneError as error:
                 logger.warning("%s", error)
         self._recorder.follow(data_plane)
+        if self._priority_queues:
+            data_plane.enable_queues(self._priority_queues)
+        for (name, port_, priority), value in self._queue_limits.items():
+            data_plane.limit_queues({name: value}, port_, priority)
         data_plane.start()
         make_full_build(data_plane)
 
@@ -89,6 +97,15 @@ class EmbeddedEngine:
         if data_plane is self._connected:
             self._connected, self._attached = None, []
         data_plane.close()
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
+        """`Switch.limit_queues`, also for later programs. Raises DataPlaneError."""
+        if self._connected is None:
+            raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
+        self._connected.limit_queues(limits, port, priority)
+        for name, value in limits.items():
+            self._queue_limits.pop((name, port, priority), None)
+            self._queue_limits[name, port, priority] = value
 
     def statistics(self) -> Statistics | None:
         """What the switch that has the ports counted; None before there is one, and while it is replaced."""

@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
+from google.protobuf import json_format, struct_pb2
 from google.protobuf.message import DecodeError
 
 from v1model.dataplane import DataPlaneError
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from google.protobuf.message import Message
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MAX_MESSAGE_BYTES = 16 << 20
 MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
 STATISTICS_SERVICE = "weir.v1model.Switch"
+QUEUE_SERVICE = "weir.v1model.Queues"
 _SERVICE = p4runtime_pb2.DESCRIPTOR.services_by_name["P4Runtime"]
 
 
@@ -66,6 +68,29 @@ def statistics_handlers(
     behaviour = partial(_answer, service, statistics, p4runtime_pb2.CapabilitiesRequest, is_stream=False)
     return grpc.method_handlers_generic_handler(
         STATISTICS_SERVICE, {"Statistics": grpc.stream_stream_rpc_method_handler(behaviour)}
+    )
+
+
+def queue_handlers(
+    service: P4RuntimeService, limit: Callable[[Mapping[str, int], int | None, int | None], None]
+) -> grpc.GenericRpcHandler[bytes, bytes]:
+    """weir.v1model.Queues/Limit: `limits` by name, `port` and `priority`, both left out for all."""
+
+    def limit_queues(request: struct_pb2.Struct, context: grpc.ServicerContext) -> bytes:
+        given: dict[str, Any] = json_format.MessageToDict(request)
+        try:
+            limits = {str(name): int(value) for name, value in given.get("limits", {}).items()}
+            place = [None if given.get(name) is None else int(given[name]) for name in ("port", "priority")]
+            limit(limits, *place)
+        except (TypeError, ValueError, AttributeError, OverflowError):
+            _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "limits, port and priority must be numbers")
+        except DataPlaneError as error:
+            _refuse(context, getattr(grpc.StatusCode, error.code), str(error))
+        return b""
+
+    behaviour = partial(_answer, service, limit_queues, struct_pb2.Struct, is_stream=False)
+    return grpc.method_handlers_generic_handler(
+        QUEUE_SERVICE, {"Limit": grpc.stream_stream_rpc_method_handler(behaviour)}
     )
 
 

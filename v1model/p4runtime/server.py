@@ -10,11 +10,11 @@ import grpc
 
 from v1model.p4runtime.address import ServerError
 from v1model.p4runtime.calls import MAX_RUNNING, MAX_WAITING
-from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, handlers, statistics_handlers
+from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, handlers, queue_handlers, statistics_handlers
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from v1model.p4runtime.address import TlsFiles
     from v1model.p4runtime.device import Engine
@@ -51,7 +51,7 @@ def allow_connections() -> None:
 
 class P4RuntimeServer:
     """Serves one device at `address`: HOST:PORT (port 0 takes a free one) or unix:PATH. `statistics`: what
-    the switch counted, for weir-cli."""
+    the switch counted, for weir-cli; `limit_queues`: what it calls for queues."""
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class P4RuntimeServer:
         engine: Engine,
         tls: TlsFiles | None = None,
         statistics: Callable[[], object] | None = None,
+        limit_queues: Callable[[Mapping[str, int], int | None, int | None], None] | None = None,
     ) -> None:
         self.service = P4RuntimeService(device_id, engine)
         self._server = grpc.server(
@@ -68,6 +69,8 @@ class P4RuntimeServer:
         self._server.add_generic_rpc_handlers((handlers(self.service),))
         if statistics is not None:
             self._server.add_generic_rpc_handlers((statistics_handlers(self.service, statistics),))
+        if limit_queues is not None:
+            self._server.add_generic_rpc_handlers((queue_handlers(self.service, limit_queues),))
         self.port = self._bind(address, tls)
         host, colon, port = address.rpartition(":")
         self.address = f"{host}:{self.port}" if colon and port.isdigit() else address

@@ -16,6 +16,7 @@ from v1model.errors import CompileError
 from v1model.remote.data_plane import RemoteDataPlane, running_program
 from v1model.remote.ports import show_ports
 from v1model.remote.profiles import ProfileCommands
+from v1model.remote.queues import QueueCommands
 from v1model.remote.session import Session
 from v1model.remote.tables import TableCommands
 from v1model.remote.value_sets import ValueSetCommands
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 OK, FAILURE = 0, 1
 PROMPT = "RuntimeCmd: "
-_QUEUES = "the switch has no queues of its own, packets wait in those of the interfaces"
-WITHOUT_EFFECT = {"set_queue_depth": _QUEUES, "set_queue_rate": _QUEUES}
 
 
 class Commands:
@@ -40,6 +39,7 @@ class Commands:
             **tables.commands,
             **ProfileCommands(data_plane, tables, say).commands,
             **ValueSetCommands(data_plane, say).commands,
+            **QueueCommands(data_plane).commands,
             "show_ports": (0, lambda _: self._show_ports(data_plane)),
         }
         # The commands use no more of a data plane than RemoteDataPlane has.
@@ -60,9 +60,7 @@ class Commands:
                 raise ValueError(f"{name} takes {minimum} arguments or more")
             command(arguments)
         elif name == "help":
-            self._say("\n".join(sorted([*self._named, *self._switch.names(), *WITHOUT_EFFECT])))
-        elif name in WITHOUT_EFFECT:
-            self._say(f"{name} does nothing: {WITHOUT_EFFECT[name]}")
+            self._say("\n".join(sorted([*self._named, *self._switch.names()])))
         else:
             self._switch.run(name, arguments)
 

@@ -26,7 +26,7 @@ from v1model.p4runtime.values import encode_uint
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from v1model.dataplane import Matches
     from v1model.ir import ActionCall, Program
@@ -60,6 +60,10 @@ class RemoteDataPlane:
     def statistics(self) -> dict[str, Any]:
         """What the switch counted, of its ports and of packets that it dropped."""
         return self._session.statistics()
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
+        """As `Switch.limit_queues`."""
+        self._session.limit_queues(limits, port, priority)
 
     # --- tables
 

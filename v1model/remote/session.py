@@ -7,16 +7,18 @@ import queue
 from typing import TYPE_CHECKING, Any
 
 import grpc
+from google.protobuf import struct_pb2
 
 from v1model.dataplane import DataPlaneError
 from v1model.protos.google.rpc import code_pb2, status_pb2
 from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 TIMEOUT_S = 20.0
 STATISTICS = "/weir.v1model.Switch/Statistics"
+QUEUES = "/weir.v1model.Queues/Limit"
 
 
 class Session:
@@ -56,6 +58,16 @@ class Session:
         if counted is None:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
         return counted
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
+        """Limits queues of a weir-switch (`Switch.limit_queues`). Other switches answer UNIMPLEMENTED."""
+        request = struct_pb2.Struct()
+        request.update({"limits": dict(limits), "port": port, "priority": priority})
+        call: Any = self._channel.unary_unary(QUEUES, request_serializer=None, response_deserializer=None)
+        try:
+            call(request.SerializeToString(), timeout=TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise _error(error) from error
 
     def read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
         request = p4runtime_pb2.ReadRequest(device_id=self._device_id, entities=[entity])

@@ -69,6 +69,15 @@ WEIR_API void weir_set_meter(struct vswitch *sw, uint32_t meter, uint32_t index,
 WEIR_API void weir_register(struct vswitch *sw, uint32_t number, uint32_t index, uint8_t *value);
 WEIR_API void weir_set_register(struct vswitch *sw, uint32_t number, uint32_t index, const uint8_t *value);
 
+/* The traffic manager: priorities (1 to 8) of each port; once it is there: rates of a port and limits of a queue, as in
+ * struct queue_limits, 0 for none; packets and bytes in a queue, packets sent, dropped and marked. */
+WEIR_API int32_t weir_enable_queues(struct vswitch *sw, uint32_t per_port);
+WEIR_API void weir_set_port_rate(struct vswitch *sw, uint32_t port, uint64_t packets_per_s, uint64_t bits_per_s);
+WEIR_API void weir_set_queue(struct vswitch *sw, uint32_t port, uint32_t queue, const uint64_t values[7]);
+WEIR_API void weir_queue(struct vswitch *sw, uint32_t port, uint32_t queue, uint64_t values[5]);
+/* In the library form: lets packets leave whose time has come by `until_us`; `and_wait`: that time is now. */
+WEIR_API void weir_serve_queues(struct vswitch *sw, uint64_t until_us, uint32_t and_wait);
+
 /* Action profiles, replication, digests: 0, or -1 without memory. */
 WEIR_API int32_t weir_set_member(struct vswitch *sw, uint32_t profile, uint32_t handle, uint32_t action, const uint8_t *data);
 WEIR_API void weir_delete_member(struct vswitch *sw, uint32_t profile, uint32_t handle);

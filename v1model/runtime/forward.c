@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -32,8 +33,10 @@ static int open_epoll(struct vswitch *sw) {
     if (sw->ports.epoll >= 0) return 0;
     sw->ports.epoll = epoll_create1(EPOLL_CLOEXEC);
     sw->ports.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (sw->ports.epoll < 0 || sw->ports.wake < 0) return errno;
-    return watch(sw, sw->ports.wake, PORTS);
+    sw->ports.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (sw->ports.epoll < 0 || sw->ports.wake < 0 || sw->ports.timer < 0) return errno;
+    int error = watch(sw, sw->ports.wake, PORTS);
+    return error ? error : watch(sw, sw->ports.timer, PORTS);
 }
 
 static uint32_t ring_slots(const struct vswitch *sw) {
@@ -70,6 +73,7 @@ void ports_close(struct vswitch *sw) {
         if (sw->ports.port[i]) weir_detach(sw, i);
     if (sw->ports.epoll >= 0) close(sw->ports.epoll);
     if (sw->ports.wake >= 0) close(sw->ports.wake);
+    if (sw->ports.timer >= 0) close(sw->ports.timer);
     free(sw->ports.outbox);
 }
 
@@ -101,6 +105,15 @@ static void receive(struct vswitch *sw, struct burst *burst, uint32_t number) {
     burst->total += count;
 }
 
+/* Has the thread wake when the next packet leaves its queue. */
+static void set_timer(struct vswitch *sw) {
+    uint64_t next_ns = queues_next_ns(sw), now_ns = clock_now_us(sw) * 1000;
+    if (next_ns == UINT64_MAX) return;
+    uint64_t left_ns = next_ns > now_ns ? next_ns - now_ns : 1;
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(left_ns / 1000000000u), .tv_nsec = (long)(left_ns % 1000000000u)}};
+    timerfd_settime(sw->ports.timer, 0, &when, NULL);
+}
+
 /* Everything that has arrived goes through the pipeline once; what goes round again waits its turn
  * behind the next burst. */
 static void run_burst(struct vswitch *sw, struct burst *burst) {
@@ -119,13 +132,18 @@ static void run_burst(struct vswitch *sw, struct burst *burst) {
     burst->taken -= burst->received;
     burst->received = 0;
     take_buffers(sw, burst);
+    if (sw->queues && sw->queues->waiting) {
+        queues_serve(sw, sw->now_us);
+        set_timer(sw);
+    }
     switch_unlock(sw);
     ports_send(sw);
 }
 
 static void drain_wake(struct vswitch *sw) {
     uint64_t count;
-    if (read(sw->ports.wake, &count, sizeof count) < 0) return; /* somebody was faster */
+    if (read(sw->ports.timer, &count, sizeof count) < 0 && errno != EAGAIN) return;
+    if (read(sw->ports.wake, &count, sizeof count) < 0) return; /* somebody was faster, or it was the timer */
 }
 
 /* Looks at the ready ports again and again while they have frames: that costs no system call. After

@@ -27,6 +27,9 @@ struct job {
     uint32_t trace_packet, trace_copy; /* numbers in a trace; 0: not traced */
     bool prepared; /* metadata is set already: resubmitted or recirculated */
     bool aborted;  /* an assertion failed or a loop did not end */
+    bool congested; /* its queue was longer than the threshold for marks */
+    uint8_t queue;
+    uint64_t queued_ns;
     int send_error; /* errno, once an interface has had it; 0: sent */
 };
 
@@ -85,7 +88,7 @@ static inline void job_begin(struct job *job, uint32_t length, uint16_t ingress_
     job->egress_port = 0;
     job->clone_session = 0;
     job->clone_site = job->resubmit_site = job->recirculate_site = job->digest_site = 0;
-    job->prepared = job->aborted = false;
+    job->prepared = job->aborted = job->congested = false;
     job->trace_packet = job->trace_copy = 0;
 }
 

@@ -102,13 +102,31 @@ static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum i
     job_release(&sw->pool, job);
 }
 
+static bool has_queues(const struct vswitch *sw, unsigned port) {
+    return sw->queues && port < PORTS && sw->queues->limited[port];
+}
+
+/* Packets that wait for a port, in its queues or its interface. */
+static uint32_t port_backlog(const struct vswitch *sw, unsigned port) {
+    return has_queues(sw, port) ? sw->queues->port[port].packets : port_depth(sw, port);
+}
+
 static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
     struct phv *p = job->phv;
-    trace_numbers(sw, job, TRACE_QUEUED, port, p->standard_metadata.f_egress_rid);
     job->egress_port = (uint16_t)port;
+    bool queued = has_queues(sw, port);
+    if (queued && !queues_admit(sw, job, p->standard_metadata.f_priority)) {
+        trace_numbers(sw, job, TRACE_DROPPED, DROPPED_QUEUE_FULL, port + 1);
+        drop(sw, job, DROPPED_QUEUE_FULL);
+        return;
+    }
+    trace_numbers(sw, job, TRACE_QUEUED, port, p->standard_metadata.f_egress_rid);
     p->standard_metadata.f_enq_timestamp = (uint32_t)sw->now_us;
-    p->standard_metadata.f_enq_qdepth = port_depth(sw, port) & 0x7ffff;
-    job_push(&sw->egress, job);
+    p->standard_metadata.f_enq_qdepth = port_backlog(sw, port) & 0x7ffff;
+    if (queued)
+        queues_put(sw, job, p->standard_metadata.f_priority);
+    else
+        job_push(&sw->egress, job);
 }
 
 /* One copy for each replica; takes the job for the last. As in simple_switch, what ingress wanted of
@@ -172,7 +190,7 @@ static void run_egress(struct vswitch *sw, struct job *job) {
     struct phv *p = job->phv;
     p->standard_metadata.f_egress_global_timestamp = sw->now_us & mask64(48);
     p->standard_metadata.f_deq_timedelta = (uint32_t)sw->now_us - p->standard_metadata.f_enq_timestamp;
-    p->standard_metadata.f_deq_qdepth = port_depth(sw, job->egress_port) & 0x7ffff;
+    p->standard_metadata.f_deq_qdepth = port_backlog(sw, job->egress_port) & 0x7ffff;
     p->standard_metadata.f_egress_port = job->egress_port & DROP_PORT;
     p->standard_metadata.f_egress_spec = 0; /* DROP_PORT + 1 in 9 bits */
     p->standard_metadata.f_packet_length = job->packet_length;
@@ -191,6 +209,7 @@ static void run_egress(struct vswitch *sw, struct job *job) {
     }
     p4_compute_checksum(sw, job, p);
     deparse(sw, job, p);
+    if (job->congested) queues_mark(sw, job);
     if (job->aborted) {
         trace_aborted(sw, job);
         job_release(&sw->pool, job);
@@ -230,9 +249,26 @@ static void start_packet(struct vswitch *sw, struct job *job, struct phv *p) {
     p->standard_metadata.f_ingress_global_timestamp = sw->now_us & mask64(48);
 }
 
+/* Egress for every packet that waits for it, and for what it makes of them. */
+static void run_egresses(struct vswitch *sw) {
+    struct job *job;
+    unsigned passes = 0;
+    while ((job = job_pop(&sw->egress))) {
+        if (++passes <= PASS_LIMIT)
+            run_egress(sw, job);
+        else
+            drop(sw, job, DROPPED_PASS_LIMIT);
+    }
+}
+
+/* A packet leaves its queue; takes the job. */
+static void p4_leave(struct vswitch *sw, struct job *job) {
+    job_push(&sw->egress, job);
+    run_egresses(sw);
+}
+
 static void p4_run(struct vswitch *sw, struct job *job) {
     struct phv *p = job->phv;
-    unsigned passes = 0;
     if (!job->prepared) {
         start_packet(sw, job, p);
         trace_begin(sw, job);
@@ -245,12 +281,7 @@ static void p4_run(struct vswitch *sw, struct job *job) {
     } else {
         after_ingress(sw, job);
     }
-    while ((job = job_pop(&sw->egress))) {
-        if (++passes <= PASS_LIMIT)
-            run_egress(sw, job);
-        else
-            drop(sw, job, DROPPED_PASS_LIMIT);
-    }
+    run_egresses(sw);
 }
 
 #endif

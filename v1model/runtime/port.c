@@ -31,13 +31,14 @@ static bool grow_outbox(struct ports *ports, uint32_t bytes) {
 
 static void output_to_outbox(struct vswitch *sw, const struct job *job) {
     struct ports *ports = &sw->ports;
-    uint32_t head[2] = {job->egress_port, job->length}, bytes = (uint32_t)sizeof head + ((job->length + 3) & ~3u);
+    struct output_record head = {job->egress_port, job->length, sw->now_us};
+    uint32_t bytes = (uint32_t)sizeof head + ((job->length + 3) & ~3u);
     if (!grow_outbox(ports, bytes)) {
         sw->drops[DROPPED_NO_BUFFER]++;
         return;
     }
     uint8_t *to = ports->outbox + ports->outbox_used;
-    memcpy(to, head, sizeof head);
+    memcpy(to, &head, sizeof head);
     memcpy(to + sizeof head, job->data, job->length);
     ports->outbox_used += bytes;
 }

@@ -29,9 +29,15 @@ struct port {
     char interface[INTERFACE_NAME_BYTES];
 };
 
+/* What left in the library form, and when. */
+struct output_record {
+    uint32_t port, length;
+    uint64_t time_us;
+};
+
 struct ports {
     struct port *port[PORTS];
-    int epoll, wake; /* -1 until needed */
+    int epoll, wake, timer; /* -1 until needed */
     bool running, keep_running;
     uint64_t look_us, look_after_us; /* when lost interfaces are looked at again (0: never), and how long after the last look */
     bool link_down[PORTS];    /* as weir_look_at_links last saw it; ports without interface are up */
@@ -39,7 +45,7 @@ struct ports {
     uint16_t dirty[PORTS];    /* ports with queued packets */
     struct job_queue sent;    /* to be given back to the pool */
     struct job_queue injected; /* from the control plane while forwarding */
-    uint8_t *outbox;          /* records of port, length (both uint32_t), data padded to 4 */
+    uint8_t *outbox;          /* output records, each with its frame behind it, padded to 4 */
     uint32_t outbox_used, outbox_capacity;
 };
 

@@ -72,6 +72,8 @@ struct program {
     /* Runs a packet through the pipeline and everything that comes of it, but for what it puts
      * into sw->again (resubmit, recirculate). Takes the job. */
     void (*run)(struct vswitch *sw, struct job *job);
+    /* The same from egress on, for a packet that leaves its queue. */
+    void (*leave)(struct vswitch *sw, struct job *job);
 };
 
 extern const struct program weir_program;

@@ -78,7 +78,7 @@ struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes) {
     sw->max_frame_bytes = max_frame_bytes;
     sw->start_ns = clock_ns();
     sw->given_us = UINT64_MAX;
-    sw->ports.epoll = sw->ports.wake = -1;
+    sw->ports.epoll = sw->ports.wake = sw->ports.timer = -1;
     pthread_mutex_init(&sw->turn, NULL);
     pthread_mutex_init(&sw->state, NULL);
     if (getrandom(sw->seed, sizeof sw->seed, 0) != sizeof sw->seed) sw->seed[0] = clock_ns();
@@ -112,6 +112,7 @@ void weir_destroy(struct vswitch *sw) {
     free_customs(sw);
     free(sw->digest_enabled);
     free(sw->scratch);
+    free(sw->queues);
     replication_free(&sw->replication);
     events_free(&sw->events);
     job_pool_free(&sw->pool);
@@ -140,6 +141,7 @@ void weir_reset(struct vswitch *sw) {
     memset(sw->digest_enabled, 0, program->digests);
     replication_clear(&sw->replication);
     events_clear(&sw->events);
+    queues_clear(sw);
     switch_unlock(sw);
 }
 
@@ -156,8 +158,13 @@ void emit_log(struct vswitch *sw, uint32_t message, const uint8_t *arguments, ui
 }
 
 void switch_run(struct vswitch *sw, struct job *job) {
-    unsigned passes = 0;
     sw->program->run(sw, job);
+    switch_run_again(sw);
+}
+
+void switch_run_again(struct vswitch *sw) {
+    struct job *job;
+    unsigned passes = 0;
     while ((job = job_pop(&sw->again))) {
         if (++passes <= PASS_LIMIT)
             sw->program->run(sw, job);
@@ -173,6 +180,7 @@ static void run_or_hand_over(struct vswitch *sw, struct job *job) {
         forward_wake(sw);
     } else {
         switch_run(sw, job);
+        if (sw->queues && sw->queues->waiting) queues_serve(sw, sw->now_us);
         ports_flush(sw);
     }
 }
@@ -180,7 +188,9 @@ static void run_or_hand_over(struct vswitch *sw, struct job *job) {
 int32_t weir_inject(struct vswitch *sw, uint32_t port, const uint8_t *frame, uint32_t length, uint64_t now_us) {
     int32_t result = -1;
     switch_lock(sw);
-    sw->now_us = now_us == UINT64_MAX ? clock_now_us(sw) : now_us;
+    now_us = now_us == UINT64_MAX ? clock_now_us(sw) : now_us;
+    if (sw->queues && sw->queues->waiting && !sw->ports.running) queues_serve(sw, now_us);
+    sw->now_us = now_us;
     bool fits = length <= sw->max_frame_bytes, waiting = sw->ports.injected.count >= AGAIN_LIMIT;
     struct job *job = fits && !waiting ? job_take(&sw->pool) : NULL;
     if (job) {

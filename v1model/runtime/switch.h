@@ -10,6 +10,7 @@
 #include "port.h"
 #include "profile.h"
 #include "program.h"
+#include "queues.h"
 #include "replication.h"
 #include "table.h"
 
@@ -35,6 +36,7 @@ enum drop_cause {
     DROPPED_OVERSIZE,       /* larger than the buffers */
     DROPPED_TRANSMIT,       /* the interface did not take it */
     DROPPED_BEYOND_MTU,     /* longer than the MTU of the interface that it was to leave by */
+    DROPPED_QUEUE_FULL,     /* the port's queue had no room */
     DROPPED_EVENT_FULL,     /* nobody fetched packets for the CPU, digests or messages */
     DROP_CAUSES,
 };
@@ -66,6 +68,7 @@ struct vswitch {
     struct replication replication;
     struct job_pool pool;
     struct job_queue again, egress;
+    struct queues *queues; /* NULL: there is no traffic manager */
     uint64_t drops[DROP_CAUSES];
     uint64_t now_us;   /* since the start, for the packet that is being run */
     uint64_t start_ns;
@@ -111,6 +114,9 @@ uint64_t clock_now_us(const struct vswitch *sw);
 
 /* Runs a packet to completion, or (again_limit reached) drops what would go round for ever. */
 void switch_run(struct vswitch *sw, struct job *job);
+
+/* Runs what resubmit and recirculate have put aside. */
+void switch_run_again(struct vswitch *sw);
 
 /* Makes the forwarding thread look at what it has to do. */
 void forward_wake(struct vswitch *sw);

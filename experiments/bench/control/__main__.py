@@ -11,14 +11,17 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import linear_regression, mean
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, number, one_of, parse_into, whole
+from commands.declarations import DECLARED, OneOf, Within
+from commands.options import read
 from controller.policies import POLICY_NAMES
 from emulator.result import revision
 from experiments.bench.control.measure import Bench, Bursts, Cost
@@ -30,38 +33,32 @@ LISTS = (1, 8, 24, 64, 100)
 """Digests in the lists whose entries are waited for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What one `make bench WHAT=control` measures."""
 
-    runs: int
-    policy: str
-    blocks: int
-    burst: int
-    bursts_per_s: float
-    seed: int
-    entries: int
-    results: Path
-
-
-_OPTIONS = (
-    Option("RUNS", whole(1, 100), 3, "rounds, each with reports off and on"),
-    Option("POLICY", one_of(POLICY_NAMES), "lru", "the controller's policy"),
-    Option("BLOCKS", whole(100, 100_000), 2000, "blocks that pass in a round, each once"),
-    Option("BURST", whole(1, 1000), 20, "blocks in a burst"),
-    Option("BURSTS_PER_S", number(0.1, 1000), 20.0, "bursts a second"),
-    Option("SEED", whole(0, 2**31), 1, "of the blocks' keys"),
-    Option("ENTRIES", whole(0, 1000), 0, "lists of each length whose entries are waited for; 0: CPU time"),
-    Option("RESULTS", Path, Path("results/bench-control"), "folder for summary.json"),
-)
+    runs: Annotated[int, Within(1, 100)] = 3
+    """Rounds, each with reports off and on."""
+    policy: Annotated[str, OneOf(POLICY_NAMES)] = "lru"
+    """The controller's policy."""
+    blocks: Annotated[int, Within(100, 100_000)] = 2000
+    """Blocks that pass in a round, each once."""
+    burst: Annotated[int, Within(1, 1000)] = 20
+    """Blocks in a burst."""
+    bursts_per_s: Annotated[float, Within(0.1, 1000)] = 20.0
+    """Bursts a second."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of the blocks' keys."""
+    entries: Annotated[int, Within(0, 1000)] = 0
+    """Lists of each length whose entries are waited for; 0: CPU time."""
+    results: Path = Path("results/bench-control")
+    """Folder for summary.json."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "python -m experiments.bench.control"
-    return run_command(
-        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
-    )
+    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: Options) -> int:

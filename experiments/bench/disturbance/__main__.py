@@ -10,18 +10,21 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, number
+from commands.declarations import DECLARED, Unit, Within
+from commands.options import read
 from emulator.disturbance import COMPARED, FIGURES, LIMIT, verdict
 from emulator.emulation import Emulation
 from emulator.evaluate import evaluate
 from emulator.modes import MODES
-from emulator.options import RunOptions, parse_extended
+from emulator.options import RunOptions
 from emulator.result import PROGRAM, RunResult, revision
 from emulator.scenario import Scenario, make_scenario
 from experiments.bench.disturbance.compare import Pair, differences, order_of, passed
@@ -32,20 +35,19 @@ from topologies.network import check_root
 
 DEFAULT_RUNS = 10
 ABOUT = ("seed", "revision", "engine", "trace", "scale", "policy")
-DEFAULT_RESULTS = Path("results/disturbance")
 LEAST_PAIRS = 2
 """Of which there is an interval."""
 NOTHING = "nothing to compare: it is 0 without a pool"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options(RunOptions):
     """Those of `make run`, and how long it may take."""
 
-    minutes: float
-
-
-_MORE = (Option("MINUTES", number(0, 10_000), 0.0, "fewer RUNS if they would take longer; 0: no limit"),)
+    minutes: Annotated[float, Within(0, 10_000), Unit("min")] = 0.0
+    """Play fewer RUNS if they would take longer; 0: no limit."""
+    results: Path = Path("results/disturbance")
+    """Folder for the results."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     program = "python -m experiments.bench.disturbance"
     return run_command(
         arguments,
-        lambda given: parse_extended(Options, _MORE, given, program, __doc__ or "", DEFAULT_RESULTS),
+        lambda given: read(Options, given, program, __doc__ or ""),
         _run,
     )
 

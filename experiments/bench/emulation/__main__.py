@@ -15,14 +15,17 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, list_of, number, one_of, parse_into, whole, yes_or_no
+from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.options import read
 from emulator.options import RunOptions
 from emulator.options import parse_options as run_options
 from emulator.result import ROOT, revision
@@ -43,52 +46,36 @@ SLOWER = 5
 as much in blocks of one fragment as in large ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What one `make bench WHAT=emulation` measures."""
 
-    nodes: tuple[int, ...]
-    topology: str
-    stores: int
-    requests: int
-    speed: float
-    first: float
-    seed: int
-    minutes: float
-    record: bool
-    results: Path
-
-
-_OPTIONS = (
-    Option("NODES", list_of(whole(1, 256)), (8, 32, 64, 128), "sizes of the network"),
-    Option("TOPO", one_of(tuple(TOPOLOGIES)), "fattree", "topology"),
-    Option("STORES", whole(1, 64), 4, "storage nodes"),
-    Option("REQUESTS", whole(1, 10_000), 10, "requests a node"),
-    Option("SPEED", number(0.01, 1000), 8.0, "trace seconds a second, for 8 nodes; more nodes share them"),
-    Option(
-        "SCALE",
-        number(LEAST_SIGMA, MOST_SIGMA),
-        20_000.0,
-        "sigma that the search begins at with 32 nodes; with others in proportion",
-    ),
-    Option("SEED", whole(0, 2**31), 1, "of the trace"),
-    Option(
-        "MINUTES",
-        number(0, 10_000),
-        0.0,
-        "after so long a sigma that keeps up is good enough; 0: the search ends at the smallest",
-    ),
-    Option("RECORD", yes_or_no, False, "1: append to docs/emulation-history.csv"),
-    Option("RESULTS", Path, Path("results/bench-emulation"), "folder for summary.json"),
-)
+    nodes: tuple[Annotated[int, Within(1, 256)], ...] = (8, 32, 64, 128)
+    """Sizes of the network."""
+    topology: Annotated[str, OneOf(TOPOLOGIES), Variable("TOPO")] = "fattree"
+    """Topology."""
+    stores: Annotated[int, Within(1, 64)] = 4
+    """Storage nodes."""
+    requests: Annotated[int, Within(1, 10_000)] = 10
+    """Requests a node."""
+    speed: Annotated[float, Within(0.01, 1000)] = 8.0
+    """Trace seconds a second, for 8 nodes; more nodes share them."""
+    first: Annotated[float, Within(LEAST_SIGMA, MOST_SIGMA), Variable("SCALE")] = 20_000.0
+    """Sigma that the search begins at with 32 nodes; with others in proportion."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of the trace."""
+    minutes: Annotated[float, Within(0, 10_000)] = 0.0
+    """After so long a sigma that keeps up is good enough; 0: the search ends at the smallest."""
+    record: bool = False
+    """1: append to docs/emulation-history.csv."""
+    results: Path = Path("results/bench-emulation")
+    """Folder for summary.json."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "python -m experiments.bench.emulation"
-    return run_command(
-        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
-    )
+    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: Options) -> int:

@@ -56,7 +56,7 @@ class Played:
 
 def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network) -> Played:
     """Build the network at this sigma and play once, with the pool."""
-    scenario = make_scenario(replace(options, scale=sigma))
+    scenario = make_scenario(replace(options, sigma=sigma))
     began_s = time.monotonic()
     engine = make_engine(options.engine)
     with opened(scenario.fabric, engine) as network:

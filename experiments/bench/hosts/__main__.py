@@ -14,17 +14,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
+from commands.declarations import DECLARED, OneOf, Within
 from commands.errors import ExperimentError
 from commands.intervals import mean_interval
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.options import read
 from emulator.result import revision
 from experiments.page import Section, bars, write_report
 from hostlib import native
@@ -32,21 +33,6 @@ from hostlib import native
 Rounds = list[dict[str, float]]
 SEED = 0
 """Of the keys, which are the same in each round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """In the order of `_OPTIONS`."""
-
-    runs: int
-    blocks: int
-    block_bytes: int
-    chain: int
-    link_mbit_s: float
-    works: tuple[str, ...]
-    cores: tuple[str, ...]
-    modes: tuple[str, ...]
-    results: Path
 
 
 WORKS: dict[str, tuple[str, ...]] = {"GET": (), "PUT": ("--put",)}
@@ -59,17 +45,32 @@ MODES: dict[str, tuple[str, ...]] = {
     "one by one": ("--receive-one-by-one", "--send-one-by-one"),
 }
 """Arguments of hostlib.tools.bench for each."""
-_OPTIONS = (
-    Option("RUNS", whole(2, 100), 5, "rounds"),
-    Option("BLOCKS", whole(1, 1_000_000), 4000, "blocks fetched or put in a round"),
-    Option("BLOCK_BYTES", whole(1, 1 << 20), 16384, "bytes of a block"),
-    Option("CHAIN", whole(1, 256), 16, "blocks asked for at once"),
-    Option("LINK_MBIT_S", number(0, 1e6), 0.0, "lumps of datagrams as on a link of this rate; 0: unlimited"),
-    Option("WORKS", list_of(one_of(tuple(WORKS))), tuple(WORKS), "GET, PUT or both"),
-    Option("CORES", list_of(one_of(tuple(CORES))), tuple(CORES), "python, compiled or both"),
-    Option("MODES", list_of(one_of(tuple(MODES))), tuple(MODES), "how datagrams pass through the kernel"),
-    Option("RESULTS", Path, Path("results/bench-hosts"), "folder for summary.json"),
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class Options:
+    """In the order of `_OPTIONS`."""
+
+    runs: Annotated[int, Within(2, 100)] = 5
+    """Rounds."""
+    blocks: Annotated[int, Within(1, 1_000_000)] = 4000
+    """Blocks fetched or put in a round."""
+    block_bytes: Annotated[int, Within(1, 1 << 20)] = 16384
+    """Bytes of a block."""
+    chain: Annotated[int, Within(1, 256)] = 16
+    """Blocks asked for at once."""
+    link_mbit_s: Annotated[float, Within(0, 1e6)] = 0.0
+    """Lumps of datagrams as on a link of this rate; 0: unlimited."""
+    works: tuple[Annotated[str, OneOf(WORKS)], ...] = tuple(WORKS)
+    """GET, PUT or both."""
+    cores: tuple[Annotated[str, OneOf(CORES)], ...] = tuple(CORES)
+    """Python, compiled or both."""
+    modes: tuple[Annotated[str, OneOf(MODES)], ...] = tuple(MODES)
+    """How datagrams pass through the kernel."""
+    results: Path = Path("results/bench-hosts")
+    """Folder for summary.json."""
+
+
 _FIGURES = {
     "client_us_per_fragment": "client, µs a fragment",
     "client_kernel_us_per_fragment": "client, in the kernel",
@@ -86,9 +87,7 @@ _FIGURES = {
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "python -m experiments.bench.hosts"
-    return run_command(
-        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, __doc__ or ""), _run
-    )
+    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: Options) -> int:

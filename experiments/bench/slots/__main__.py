@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
+from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, list_of, number, one_of, parse_into, whole
+from commands.declarations import DECLARED, OneOf, Within
+from commands.options import read
 from controller.config import PoolSize
 from controller.policies import OWN_POLICIES
 from emulator.result import revision
@@ -25,42 +28,37 @@ MOST_UNUSABLE = 0.05
 DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What is played."""
 
-    shape: str
-    requests: int
-    pool_blocks: int
-    fragments: int
-    codec: str
-    level: int | None
-    policies: tuple[str, ...]
-    spare: tuple[float, ...]
-    seed: int
-    results: Path
-
-
-# In the order of Options' fields.
-_OPTIONS = (
-    Option("SHAPE", one_of(tuple(SHAPES)), DEFAULT_SHAPE, "shape of the generated trace"),
-    Option("REQUESTS", whole(10, 10_000_000), 4000, "requests of the day"),
-    Option("POOL_BLOCKS", whole(20, 65_536), 512, "memory of the pool, in plain blocks"),
-    Option("FRAGMENTS", whole(2, 65_535), 65, "of a plain block; 65: MODEL=llama3-70b at SCALE=5000"),
-    Option("CODEC", one_of(codecs()), "cachegen", "whose sizes blocks have"),
-    Option("LEVEL", whole(0, 99), None, "of the codec; default: its default"),
-    Option("POLICIES", list_of(one_of(OWN_POLICIES)), OWN_POLICIES, "policies of the pool"),
-    Option("SPARE", list_of(number(0, 0.5)), (0.0, 0.02, 0.04), "shares of the slots that they may not fill"),
-    Option("SEED", whole(0, 2**31), 1, "of the trace"),
-    Option("RESULTS", Path, Path("results/bench_slots"), "folder for summary.json"),
-)
+    shape: Annotated[str, OneOf(SHAPES)] = DEFAULT_SHAPE
+    """Shape of the generated trace."""
+    requests: Annotated[int, Within(10, 10_000_000)] = 4000
+    """Requests of the day."""
+    pool_blocks: Annotated[int, Within(20, 65_536)] = 512
+    """Memory of the pool, in plain blocks."""
+    fragments: Annotated[int, Within(2, 65_535)] = 65
+    """Of a plain block; 65: MODEL=llama3-70b at SCALE=5000."""
+    codec: Annotated[str, OneOf(codecs())] = "cachegen"
+    """Whose sizes blocks have."""
+    level: Annotated[int | None, Within(0, 99)] = None
+    """Of the codec; default: its default."""
+    policies: tuple[Annotated[str, OneOf(OWN_POLICIES)], ...] = OWN_POLICIES
+    """Policies of the pool."""
+    spare: tuple[Annotated[float, Within(0, 0.5)], ...] = (0.0, 0.02, 0.04)
+    """Shares of the slots that they may not fill."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of the trace."""
+    results: Path = Path("results/bench_slots")
+    """Folder for summary.json."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 1: more than MOST_UNUSABLE is unusable with the largest spare share; 2: bad input."""
     return run_command(
         arguments,
-        lambda given: parse_into(Options, _OPTIONS, given, "make bench WHAT=slots", __doc__ or ""),
+        lambda given: read(Options, given, "make bench WHAT=slots", __doc__ or ""),
         _work,
     )
 

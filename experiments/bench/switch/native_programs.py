@@ -18,6 +18,7 @@ FLAGS: Final = ("-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror")
 PROGRAMS: Final = {
     "load": ("load.c", "plan.c", "ring.c", "packet_port.c"),
     "echo": ("echo.c", "packet_port.c"),
+    "udp": ("udp.c", "packet_port.c"),
 }
 
 

@@ -10,7 +10,7 @@ from typing import Final
 MAGIC: Final = b"weirplan"
 NO_PORT: Final = 0xFFFF_FFFF
 MOST_PORTS: Final = 16
-MOST_FRAME_BYTES: Final = 2048
+MOST_FRAME_BYTES: Final = 10_240
 NUMBER_BYTES: Final = 4
 
 _HEADER = struct.Struct("<8s9I")

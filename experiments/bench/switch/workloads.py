@@ -126,8 +126,8 @@ def _value(key: bytes, fragment: int, value: bytes) -> wire.Message:
     return wire.Message(wire.OP_VALUE, key, fragment, FRAGMENTS, content=_CONTENT, value=value)
 
 
-def _answers(port: int) -> Answers:
-    template = kv_frame(STORE, 0, _value(bytes(wire.KEY_BYTES), 0, value_of(0, 0)))
+def _answers(port: int, answer: wire.Message | None = None) -> Answers:
+    template = kv_frame(STORE, 0, answer or _value(bytes(wire.KEY_BYTES), 0, value_of(0, 0)))
     copies = (
         Copy(_IPV4_SOURCE, _IPV4_DESTINATION, 4),
         Copy(_FLAGS, _FLAGS, 2),
@@ -161,6 +161,14 @@ def _merges(seed: int) -> Plan:
     )
 
 
+def _puts(seed: int) -> Plan:
+    put = _value(_unknown_key(seed), 0, value_of(0, 0))._replace(op=wire.OP_PUT)
+    acknowledged = put._replace(op=wire.OP_PUT_ACK, value=b"")
+    frames = [Frame(0, kv_frame(0, STORE, put))]
+    answers = _answers(1, acknowledged)
+    return Plan(2, frames, _SEQUENCE, wire.HEADER_FRAME_BYTES, key_offset=_KEY, answers=answers)
+
+
 def _plain(seed: int) -> Plan:
     payload = random.Random(seed).randbytes(wire.KV_HEADER_BYTES)
     frames = [Frame(0, _headers(0, 1, len(payload), PLAIN_PORT) + payload)]
@@ -177,5 +185,6 @@ WORKLOADS: Final = (
         (f"0:{STORE}:0", f"{STORE}:0,1,2,3:0"),
         _merges,
     ),
+    Workload("puts", "PUTs", (0, STORE), ("0:1:0", "1:0:0"), _puts),
     Workload("l3", "plain IPv4", (0, 1), ("0:1:0",), _plain),
 )

@@ -10,12 +10,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic.dataclasses import dataclass as declared
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.options import Option, number, parse_into, whole, yes_or_no
+from commands.declarations import DECLARED, Within
+from commands.options import read
 from commands.precedence import precedence
 from emulator.result import revision
 from experiments.bench.switch.measure import Bench
@@ -49,32 +51,26 @@ class Results:
     """P4Runtime inserts a second by engine and entries a Write."""
 
 
-@dataclass(frozen=True, slots=True)
+@declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class Options:
     """What one `make bench WHAT=tables` measures."""
 
-    rounds: int
-    seed: int
-    ports: bool
-    seconds: float
-    results: Path
-
-
-_OPTIONS = (
-    Option("ROUNDS", whole(1, 1000), 5, "times that every case has its turn"),
-    Option("SEED", whole(0, 2**31), 1, "of the tables and the order of packets"),
-    Option("PORTS", yes_or_no, True, "no: only the program's own share, which needs no root"),
-    Option("SECONDS", number(0.05, 10), 0.5, "of a run on veth cables"),
-    Option("RESULTS", Path, Path("results/bench-tables"), "folder for summary.json"),
-)
+    rounds: Annotated[int, Within(1, 1000)] = 5
+    """Times that every case has its turn."""
+    seed: Annotated[int, Within(0, 2**31)] = 1
+    """Of the tables and the order of packets."""
+    ports: bool = True
+    """No: only the program's own share, which needs no root."""
+    seconds: Annotated[float, Within(0.05, 10)] = 0.5
+    """Of a run on veth cables."""
+    results: Path = Path("results/bench-tables")
+    """Folder for summary.json."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "python -m experiments.bench.tables"
-    return run_command(
-        arguments, lambda given: parse_into(Options, _OPTIONS, given, program, DESCRIPTION), _run
-    )
+    return run_command(arguments, lambda given: read(Options, given, program, DESCRIPTION), _run)
 
 
 def _run(screen: Screen, options: Options) -> int:

@@ -31,7 +31,10 @@ def test_the_program_has_all_that_the_controller_names(program: Program) -> None
         assert program.table_id(name) >> 24 == 0x02
     for name in (p4_constants.OUTCOMES, p4_constants.BLOCK_HITS):
         assert program.counter_id(name) >> 24 == 0x12
-    for name in (p4_constants.REQUEST_METER, p4_constants.SPECIAL_METER, p4_constants.CONTROLLER_METER):
+    for name in (
+        p4_constants.REQUEST_METER, p4_constants.SPECIAL_METER, p4_constants.PUT_METER,
+        p4_constants.CONTROLLER_METER,
+    ):  # fmt: skip
         assert program.meter_id(name) >> 24 == 0x14
     assert program.digest_id(p4_constants.HOT_MISS) >> 24 == 0x17
     assert program.register_size(p4_constants.SLOT_CHECK) == 2 * program.table_size(p4_constants.BLOCKS)

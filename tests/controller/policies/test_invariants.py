@@ -1,7 +1,7 @@
 """The rules of all policies, under any sequence of events."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controller.policies import (
@@ -53,16 +53,16 @@ events = st.one_of(
 )
 
 
-@pytest.mark.parametrize("name", POLICY_NAMES)
-@settings(max_examples=25, deadline=None)
 @given(st.lists(events, max_size=120))
-def test_any_events(name: str, happened: list[Event]) -> None:
-    checked = Checked(make_policy(name, CAPACITY))
-    for number, event in enumerate(happened):
-        if isinstance(event, Pin) and len(checked.policy.pinned) >= CAPACITY - 1:
-            continue
-        checked.handle(event._replace(now_s=float(number)))
-    checked.check_all()
+def test_any_events(happened: list[Event]) -> None:
+    """All policies are given the same events: to make these up takes the time."""
+    for name in POLICY_NAMES:
+        checked = Checked(make_policy(name, CAPACITY))
+        for number, event in enumerate(happened):
+            if isinstance(event, Pin) and len(checked.policy.pinned) >= CAPACITY - 1:
+                continue
+            checked.handle(event._replace(now_s=float(number)))
+        checked.check_all()
 
 
 sized = st.one_of(
@@ -71,21 +71,20 @@ sized = st.one_of(
 )
 
 
-@pytest.mark.parametrize("name", POLICY_NAMES)
-@settings(max_examples=25, deadline=None)
 @example([Found(0, 0.0, fragments=0), Hits(0, 0.0)])
 @example([Found(0, 0.0, fragments=-1), Hits(0, 0.0)])
 @example([Miss(0, 0.0, fragments=-1), Hits(0, 0.0)])
 @example([Found(2, 0.0, 11), Found(0, 0.0, 40), Miss(2, 0.0, 2, 5, 1, fragments=10)])
 @given(st.lists(st.one_of(sized, sized, sized, events), max_size=120))
-def test_any_events_with_blocks_of_any_size(name: str, happened: list[Event]) -> None:
-    checked = Checked(make_policy(name, CAPACITY, capacity_slots=60))
-    for number, event in enumerate(happened):
-        if isinstance(event, Pin) and len(checked.policy.pinned) >= 1:
-            continue
-        checked.handle(event._replace(now_s=float(number)))
-        assert checked.policy.room.held_blocks == len(checked)
-    checked.check_all()
+def test_any_events_with_blocks_of_any_size(happened: list[Event]) -> None:
+    for name in POLICY_NAMES:
+        checked = Checked(make_policy(name, CAPACITY, capacity_slots=60))
+        for number, event in enumerate(happened):
+            if isinstance(event, Pin) and len(checked.policy.pinned) >= 1:
+                continue
+            checked.handle(event._replace(now_s=float(number)))
+            assert checked.policy.room.held_blocks == len(checked)
+        checked.check_all()
 
 
 @pytest.mark.parametrize("name", OWN_POLICIES)

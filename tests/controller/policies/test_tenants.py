@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.policies import Admit, Evict, Hits, Key, Miss, Pin
@@ -15,8 +15,7 @@ CAPACITY = 60
 asked = st.tuples(st.integers(0, 2), st.integers(0, 50))
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(asked, min_size=100, max_size=400))
+@given(st.lists(asked, min_size=100, max_size=250))
 def test_nobody_is_pushed_below_its_share(requests: list[tuple[int, int]]) -> None:
     policy = Checked(Reuse(CAPACITY))
     owners: dict[Key, int] = {}

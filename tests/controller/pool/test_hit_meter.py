@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.pool.hit_meter import (
@@ -28,7 +28,6 @@ def test_a_block_s_fragments_make_one_hit() -> None:
     assert list(meter.read({SLOT: 12})) == [(KEY, 1)]
 
 
-@settings(deadline=None)  # machines that run tests are busy
 @given(st.lists(st.integers(0, 50), max_size=20), st.integers(1, 8))
 def test_however_often_it_is_read_the_hits_are_the_same(steps: list[int], fragments: int) -> None:
     meter = HitMeter()

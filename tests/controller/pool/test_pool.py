@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.block_id import block_id, key_of
@@ -406,7 +406,6 @@ def test_a_flood_of_subscriptions_makes_nobodys_misses_unheard() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=80), st.sampled_from(OWN_POLICIES))
-@settings(deadline=None, max_examples=40)
 def test_a_policy_that_replays_the_log_decides_the_same(steps: list[tuple[int, int]], name: str) -> None:
     world = World(blocks=20, policy=name)
     decided: list[Decision] = []

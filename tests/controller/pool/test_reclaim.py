@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.block_id import key_of, tenant_of
@@ -50,7 +50,6 @@ class Home:
 WHAT_HAPPENS = ["arrives", "arrives", "lost", "unacknowledged", "twice", "refused", "forgotten"]
 
 
-@settings(deadline=None)  # machines that run tests are busy
 @given(
     blocks=st.integers(1, 5), fragments=st.integers(1, 6), window=st.integers(1, 8),
     held=st.sets(st.integers(0, 4)), happenings=st.lists(st.sampled_from(WHAT_HAPPENS), max_size=60),

@@ -23,8 +23,8 @@ def test_by_default_all_cases_run_with_four_connectors_and_the_example() -> None
 
 
 def test_make_gives_them_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONNECTORS", "lmcache,weir")
-    monkeypatch.setenv("CASES", "dtype,adapter")
+    monkeypatch.setenv("WEIR_CONNECTORS", "lmcache,weir")
+    monkeypatch.setenv("WEIR_CASES", "dtype,adapter")
     options = parse([])
     assert options.connectors == ("lmcache", "weir")
     assert [case.name for case in chosen(options.cases)] == ["adapter", "dtype"]  # in the order of the list

@@ -21,7 +21,7 @@ def test_a_benchmark_that_is_not_there_is_refused_with_the_nearest_name(
 ) -> None:
     assert main(["host"]) == 2
     assert "did you mean hosts?" in capsys.readouterr().err
-    monkeypatch.setenv("WHAT", "nothing")
+    monkeypatch.setenv("WEIR_WHAT", "nothing")
     assert main([]) == 2
     assert "there is no benchmark 'nothing'" in capsys.readouterr().err
 

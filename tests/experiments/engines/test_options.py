@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from experiments.engines.options import MODES, parse_options
 from experiments.engines.stage import make_fabric, object_bytes, object_fragments, pool_size
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands.command import Screen
-from commands.options import QUIET
+from commands.verbosity import QUIET
 from experiments.faults.__main__ import LINK_BIT_S, compile_program, play, play_all
 from experiments.faults.cases import CASES, Case
 from experiments.faults.cluster import Cluster
@@ -36,6 +36,7 @@ def test_a_storage_node_is_killed_under_load_and_nothing_fails_is_wrong_or_lost(
     assert result.recover_s < options.seconds
 
 
+@pytest.mark.slow
 def test_a_case_that_breaks_off_and_an_interrupt_leave_what_else_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

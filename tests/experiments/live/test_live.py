@@ -24,7 +24,9 @@ INCAST = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "columns"), [(INCAST, 80), (RUN, 120)])
+@pytest.mark.parametrize(
+    ("command", "columns"), [(INCAST, 80), pytest.param(RUN, 120, marks=pytest.mark.slow)]
+)
 def test_links_tiers_pool_and_decisions_are_seen_while_it_runs(
     command: tuple[str, ...], columns: int, tmp_path: Path
 ) -> None:
@@ -41,6 +43,7 @@ def test_links_tiers_pool_and_decisions_are_seen_while_it_runs(
     assert max(len(line) for line in body if line.startswith(("│", "╰", "╭"))) == columns
 
 
+@pytest.mark.slow
 def test_without_a_terminal_nothing_changes(tmp_path: Path) -> None:
     done = subprocess.run(
         (*INCAST, "--results", str(tmp_path)), capture_output=True, text=True, timeout=240, check=False

@@ -70,6 +70,7 @@ def test_a_sample_follows_from_its_seed() -> None:
     assert program.sample(modules, 20, 1) != program.sample(modules, 20, 2)
 
 
+@pytest.mark.slow
 def test_what_tests_notice_is_told_from_what_they_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

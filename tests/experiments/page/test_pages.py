@@ -5,12 +5,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from commands.options import parse_into
+from commands.options import read
 from emulator.result import Percentiles
 from experiments.bench.control.__main__ import Options as ControlOptions
 from experiments.bench.control.__main__ import _write_page as write_control
 from experiments.bench.control.measure import Cost
-from experiments.bench.emulation.__main__ import _OPTIONS
 from experiments.bench.emulation.__main__ import Options as EmulationOptions
 from experiments.bench.emulation.__main__ import _write_page as write_emulation
 from experiments.bench.emulation.measure import ROLES, Blast, Played
@@ -75,8 +74,8 @@ def test_soak(tmp_path: Path) -> None:
 
 
 def test_intruders(tmp_path: Path) -> None:
-    options = IntruderOptions(("garbage",), 1.0, 25.0, 2000, 3, apart=False, results=tmp_path)
-    result = Attacked("garbage", 4321, 100, 0, 0, 0, 0, 10.5, 31.5, 1 << 20, 0.5, {})
+    options = IntruderOptions(attacks=("malformed",), seconds=1.0, seed=3, results=tmp_path)
+    result = Attacked("malformed", 4321, 100, 0, 0, 0, 0, 10.5, 31.5, 1 << 20, 0.5, {})
     text = text_of(write_intruders(options, [result]))
     for shown in ("seed 3", "4,321", "10.5", "31.5", "p99 32 ms, with a sink 10 ms", "The machine kept up"):
         assert shown in text
@@ -115,7 +114,7 @@ def test_what_a_block_costs_its_hosts(tmp_path: Path) -> None:
 
 
 def test_what_a_digest_costs(tmp_path: Path) -> None:
-    options = ControlOptions(1, "lru", 100, 20, 20.0, 5, 0, tmp_path)
+    options = ControlOptions(runs=1, blocks=100, seed=5, results=tmp_path)
     text = text_of(write_control(options, [Cost(1000, 10, 1900, 55.5, 44.5)]))
     for shown in ("seed 5", "policy lru", "round 1", "1,000", "100.0"):
         assert shown in text
@@ -123,7 +122,7 @@ def test_what_a_digest_costs(tmp_path: Path) -> None:
 
 def test_how_large_a_network_can_be(tmp_path: Path) -> None:
     given = ("--nodes", "8", "--seed", "6", "--results", str(tmp_path))
-    options = parse_into(EmulationOptions, _OPTIONS, given, "test", "")
+    options = read(EmulationOptions, given, "test", "")
     played = Played(
         20_000.0, 3.5, 4321.0, 0.8, ("late",), dict.fromkeys(ROLES, 2.0), dict.fromkeys(ROLES, 1.0)
     )

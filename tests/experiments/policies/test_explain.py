@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from controller.policies import Event, Found, Hits, Key, Lost, Miss
 from controller.policies.eventlog import Head, to_line
 from controller.policies.explain import Tenancy, in_words

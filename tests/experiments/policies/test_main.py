@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from experiments.policies.compare import compare, misses_target
 from experiments.policies.options import parse_options
 from experiments.policies.pools import NAMES

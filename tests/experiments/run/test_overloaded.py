@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from commands.command import Screen
-from commands.options import QUIET
+from commands.verbosity import QUIET
 from emulator.options import parse_options
 from emulator.repeats import Repeats
 from emulator.scenario import Scenario, make_scenario

@@ -12,11 +12,16 @@ from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import GRAY_FAULTS, Fault, Plan
 from experiments.simulate_faults.run import Outcome, run
 from experiments.simulate_faults.switch import PROGRAM
+from tests.slow import rest_slow
 from topologies.engines import Artifacts, make_engine
+
+pytestmark = pytest.mark.xdist_group("gray failures")  # what a cut costs is found out once
 
 OPERATIONS = 1_000
 FROM_S, FOR_S = 2.0, 7.0
 SEED = 2
+QUICK = ("black_hole", "slow_disk")
+"""One kind of the network's and one of the disk's."""
 FAILED = ("TransferTimeoutError", "PutRefusedError", "CorruptBlockError", "OverloadedError")
 
 
@@ -43,7 +48,7 @@ def failed_by_cuts(artifacts: Artifacts) -> int:
     return failed(run(plan_of(SEED, "cut"), artifacts))
 
 
-@pytest.mark.parametrize("kind", GRAY_FAULTS)
+@pytest.mark.parametrize("kind", rest_slow(QUICK, GRAY_FAULTS))
 def test_no_more_fails_than_where_a_storage_node_is_cut_off(
     artifacts: Artifacts, failed_by_cuts: int, kind: str
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from controller.config import DEFAULT_LIMITS, Limits
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
@@ -28,6 +28,9 @@ from topologies.engines import Artifacts, make_engine
 from v1model.p4runtime.pipeline import Pipeline
 
 OPERATIONS = 300
+
+
+pytestmark = pytest.mark.xdist_group("simulated faults")  # one program for all
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +49,7 @@ def plan_with(seed: int, *faults: Fault) -> Plan:
     return replace(plans.make(seed, OPERATIONS), faults=faults)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_random_faults_break_no_promise(artifacts: Artifacts, seed: int) -> None:
     outcome = run(plans.make(seed, OPERATIONS), artifacts)
     assert outcome.violations == ()
@@ -80,19 +83,19 @@ class Machine:
         return slow
 
 
-def test_a_machine_that_is_ten_times_slower_plays_a_seed_alike(
+def test_a_machine_that_is_three_times_slower_plays_a_seed_alike(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meters, too, go by virtual time: here they let through less than is asked for."""
     monkeypatch.setitem(DEFAULT_LIMITS, "node", Limits(400, 20, 20))
     faults = Fault(1.3, "restart_switch", (0,), 0.3), Fault(1.9, "restart_controller", (0,), 0.3)
-    plan = replace(plans.make(9, OPERATIONS // 2), faults=faults)
+    plan = replace(plans.make(9, OPERATIONS // 3), faults=faults)
     machine, controlled = Machine(), Machine()
     monkeypatch.setattr(JumpingSelector, "select", machine.slow_down(JumpingSelector.select))
     monkeypatch.setattr(Pipeline, "write", controlled.slow_down(Pipeline.write))
     quick = run(plan, artifacts)
-    machine.pause_s = 5 * quick.cpu_s / machine.calls
-    controlled.pause_s = 5 * quick.cpu_s / controlled.calls
+    machine.pause_s = quick.cpu_s / machine.calls
+    controlled.pause_s = quick.cpu_s / controlled.calls
     slow = run(plan, artifacts)
     assert (slow.trace, slow.counts, slow.violations) == (quick.trace, quick.counts, ())
 

@@ -74,6 +74,7 @@ def ignore(done: int, total: int, known: int) -> None:
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_a_worker_killed_half_way_loses_nothing(tmp_path: Path) -> None:
     wanted = scenarios(10)
@@ -95,6 +96,7 @@ def test_a_worker_killed_half_way_loses_nothing(tmp_path: Path) -> None:
     assert {**figures[-1], "cpu_s": 0} == {**alone, "cpu_s": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_a_scheduler_killed_half_way_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
     wanted, store = scenarios(6, requests=20), ResultStore(tmp_path / "points")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.options import OptionError
+from commands.errors import OptionError
 from experiments.tiers.options import parse_options
 from workload.generate import generate, to_line
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
@@ -286,7 +286,6 @@ def test_hostile_datagrams_are_counted_and_change_nothing(datagrams: list[bytes]
     run_virtual(main())
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     lost=st.floats(0, 0.3),

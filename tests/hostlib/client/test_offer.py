@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
@@ -310,7 +310,6 @@ def test_content_of_an_impossible_length_is_an_error(length: int) -> None:
     run_virtual(main())
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     lost=st.floats(0, 0.25),

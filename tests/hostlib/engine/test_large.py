@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hostlib.client.client import Client
@@ -243,7 +243,6 @@ def test_what_is_too_long_is_refused_and_that_is_said_once(
     assert MAX_OBJECT_BYTES == 1 << 30
 
 
-@settings(max_examples=60)
 @given(st.binary(max_size=100), st.integers(0, MANIFEST_BYTES - 1), st.integers(1, 255))
 def test_anything_may_lie_where_a_manifest_should(stored: bytes, at: int, by: int) -> None:
     assert Manifest.decode(SEAL, KEY.key, stored) is None

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hostlib.engine.frames import MAX_LINE_BYTES
@@ -30,13 +30,11 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=30)
 @given(BLOCKS)
 def test_a_block_is_named_so_that_it_can_be_read(block: BlockRef) -> None:
     assert parse_block(json.loads(json.dumps(block_fields(block)))) == block
 
 
-@settings(max_examples=30)
 @given(st.lists(BLOCKS, max_size=2), st.floats(0, 3600))
 def test_questions_come_out_as_they_went_in(blocks: list[BlockRef], within_s: float) -> None:
     said = {"n": 3, "do": "present", "blocks": [block_fields(one) for one in blocks], "within_s": within_s}
@@ -49,12 +47,16 @@ def test_the_longest_request_fits_a_frame() -> None:
     assert len(json.dumps(said)) < MAX_LINE_BYTES
 
 
-@settings(max_examples=80)
 @given(
-    JSON, JSON, JSON, JSON, st.sampled_from(["get", "put", "present", "delete", "cancel", "hello", 5, None])
+    JSON,
+    JSON,
+    JSON,
+    JSON,
+    st.sampled_from(["get", "put", "present", "delete", "hint", "cancel", "hello", 5, None]),
 )
 def test_whatever_is_said_is_a_request_or_a_value_error(a: Any, b: Any, c: Any, d: Any, do: Any) -> None:
     said = {"n": a, "do": do, "block": b, "blocks": b, "room": c, "replicas": c, "at_least": d, "within_s": d}
+    said |= {"hint": c, "seconds": d}
     try:
         request = parse_request((said, b"body"))
     except ValueError:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
@@ -91,7 +91,6 @@ def test_nothing_is_seen_before_it_is_published_and_then_all_of_it() -> None:
     play(story)
 
 
-@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.integers(0, SIZE - 1), st.binary(min_size=1, max_size=200), st.booleans()), max_size=8

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hostlib.engine import KeyChain, KvSpace
@@ -54,7 +54,6 @@ def test_only_whole_blocks_have_keys() -> None:
     assert [len(keys(tokens=TOKENS[:count])) for count in (0, 3, 4, 7, 8, 13)] == [0, 0, 1, 1, 2, 3]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(0, 2**31), min_size=8, max_size=24), st.integers(0, 23), st.integers(1, 9))
 def test_keys_agree_exactly_as_far_as_the_blocks_of_tokens_do(tokens: list[int], at: int, by: int) -> None:
     at %= len(tokens)
@@ -161,7 +160,6 @@ def test_the_refusal_names_what_differs_and_what_to_do() -> None:
     assert "another key space name" in text
 
 
-@settings(max_examples=40)
 @given(
     st.one_of(
         st.binary(max_size=200),

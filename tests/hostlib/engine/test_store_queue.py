@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
@@ -47,7 +47,6 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
     run_virtual(run())
 
 
-@settings(max_examples=50)
 @given(st.lists(st.lists(st.integers(1, 150), max_size=30), max_size=5), st.data())
 def test_what_is_under_way_has_room_and_begins_in_order(lists: list[list[int]], data: st.DataObject) -> None:
     async def story() -> None:

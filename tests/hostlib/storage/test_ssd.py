@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
@@ -127,7 +127,6 @@ def lost_after_a_power_cut(disk: SimulatedDisk, steps: list[int]) -> int:
     return run_virtual(main())
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 4), max_size=40), st.integers(0, 2**32))
 def test_no_acknowledged_block_is_lost_in_a_power_cut(steps: list[int], seed: int) -> None:
     assert lost_after_a_power_cut(SimulatedDisk(seed=seed), steps) == 0
@@ -212,7 +211,6 @@ def test_records_of_nobody_knows_what_are_not_taken(name: bytes, record: bytes) 
     run_virtual(main())
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32))
 def test_any_flipped_bit_of_a_record_is_noticed(seed: int) -> None:
     async def main() -> None:

@@ -83,6 +83,29 @@ def test_a_tenant_that_floods_gives_way_to_itself() -> None:
     assert assembly.given_up == 46
 
 
+def test_who_begins_many_writes_displaces_no_long_one_of_another_host() -> None:
+    """Of the bound on writes the flood takes most, although the long write has more fragments."""
+    assembly = Assembly(2)
+    for part in messages(0)[:3]:
+        assert assembly.add(part, "10.0.0.1") is None
+    for number in range(1, 50):
+        assembly.add(messages(number)[0], "10.0.0.2")
+    assert assembly.add(messages(0)[3], "10.0.0.1") is not None
+
+
+def test_who_sends_long_writes_displaces_no_other_host_that_begins_many() -> None:
+    """Of the bound on bytes the long writes take most, although they are fewer."""
+    assembly = Assembly(100, 16 * FRAGMENT_BYTES)
+    for number in range(1, 4):
+        assembly.add(messages(number)[0], "10.0.0.1")
+    for number in range(4, 50):
+        for part in messages(number)[:3]:
+            assembly.add(part, "10.0.0.2")
+    for number in range(1, 4):
+        done = [assembly.add(part, "10.0.0.1") for part in messages(number)[1:]]
+        assert done[-1] is not None
+
+
 def test_a_block_said_to_be_long_takes_no_more_than_what_came_of_it() -> None:
     assembly = Assembly(1 << 20, 100 * FRAGMENT_BYTES)
     for number in range(100):

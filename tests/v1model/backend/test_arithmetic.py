@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.v1model.backend.harness import BIT, Build, const, goto
@@ -190,7 +190,6 @@ def operands(width: int) -> st.SearchStrategy[int]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{'int' if kind.signed else 'bit'}{kind.width}")
-@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_results_are_those_of_integers(kind: ir.Bits, data: st.DataObject) -> None:
     a, b = data.draw(operands(kind.width)), data.draw(operands(kind.width))

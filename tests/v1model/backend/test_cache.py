@@ -33,12 +33,6 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEIR_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "program.p4"
     path.write_text(PROGRAM)
@@ -136,7 +130,7 @@ def test_without_a_compiler_the_error_says_so(
         compile_p4(source, defines={"PORT": "7"})
 
 
-def test_the_sanitized_build_is_another(cache: Path) -> None:
+def test_the_sanitized_build_is_another() -> None:
     program = Build((("h", header("h_t", a=8)),)).program()
     plain, sanitized = build(program), build(program, sanitize=True)
     assert b"__asan_" not in plain.library.read_bytes()

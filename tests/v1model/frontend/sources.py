@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from v1model.diagnostics import Diagnostics
 from v1model.frontend.check import check_program
 from v1model.frontend.lexer import tokenize
 from v1model.frontend.parser import parse
@@ -20,14 +21,24 @@ BAD = Path(__file__).parent / "bad"
 
 def parsed(source: str) -> ast.Program:
     """The program, not checked."""
-    return parse(tokenize(source, "test.p4"))
+    diagnostics = Diagnostics()
+    program = parse(tokenize(source, "test.p4"), diagnostics)
+    diagnostics.raise_found()
+    return program
 
 
 def checked(source: str, library: str = "") -> ast.Program:
     """The checked program; `library` is a file of p4include that comes before it."""
     before = library_tokens(library)[:-1] if library else []
-    program = parse([*before, *tokenize(source, "test.p4")])
-    check_program(program)
+    return check_tokens([*before, *tokenize(source, "test.p4")])
+
+
+def check_tokens(tokens: list[Token]) -> ast.Program:
+    """The checked program that the tokens are; raises its first error, with the others behind it."""
+    diagnostics = Diagnostics()
+    program = parse(tokens, diagnostics)
+    check_program(program, diagnostics)
+    diagnostics.raise_found()
     return program
 
 

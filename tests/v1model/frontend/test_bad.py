@@ -30,6 +30,7 @@ def test_refused(path: Path) -> None:
     is_here = error.span.file == str(path)
     place = f"{error.span.line}:{error.span.column}" if is_here else error.span.file.rpartition("/")[2]
     assert (place, error.message) == (expected["place"], expected["message"])
+    assert [other.message for other in error.others] == [], "one mistake, one message"
     assert isinstance(error, UnsupportedError) == (expected["kind"] == "unsupported")
 
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.v1model.frontend.sources import check_tokens
 from v1model.errors import CompileError
 from v1model.frontend import ast, load
-from v1model.frontend.check import check_program
 from v1model.frontend.check.show import show
 from v1model.frontend.lexer import tokenize
-from v1model.frontend.parser import parse
 from v1model.frontend.preprocess import preprocess
 
 if TYPE_CHECKING:
@@ -110,4 +109,4 @@ def test_variants_are_accepted_or_refused(seed: int) -> None:
     tokens = tokenize(preprocess(ROUTER), str(ROUTER), open_files=True)
     for variant in variants(tokens, random.Random(seed), 60):
         with suppress(CompileError):
-            check_program(parse(variant))
+            check_tokens(variant)

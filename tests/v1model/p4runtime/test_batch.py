@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.v1model.p4runtime.controller import DELETE, INSERT, MODIFY
@@ -92,7 +92,6 @@ def fill_action(
             action.params.add(param_id=param.id, value=source.choice(VALUES[:6]))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(source=st.randoms(use_true_random=False))
 def test_the_outcome_is_that_of_single_writes(
     pipelines: tuple[Pipeline, Pipeline], embedded_artifacts: Artifacts, source: random.Random

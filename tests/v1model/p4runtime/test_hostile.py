@@ -6,7 +6,7 @@ import random
 import threading
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.v1model.p4runtime.controller import DELETE, INSERT, MODIFY, Controller
@@ -29,7 +29,6 @@ def pipeline(embedded_artifacts: Artifacts) -> Pipeline:
     return Pipeline(config, data_plane)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(source=st.randoms(use_true_random=False))
 def test_random_entities(pipeline: Pipeline, embedded_artifacts: Artifacts, source: random.Random) -> None:
     maker = MessageMaker(embedded_artifacts.p4info, source)

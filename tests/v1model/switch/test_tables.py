@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.v1model.switch.conftest import frame
@@ -172,7 +172,6 @@ def table_switches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Switch
 
 
 @pytest.mark.parametrize("kind", KEYS)
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_tables_find_what_a_search_of_all_entries_finds(
     table_switches: dict[str, Switch], kind: str, data: st.DataObject

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.check import resolve
+from v1model.frontend.check.block_mismatch import block_mismatch
 from v1model.frontend.check.constants import is_compile_time
 from v1model.frontend.check.convert import convert
 from v1model.frontend.check.lvalues import require_lvalue
@@ -187,6 +188,8 @@ def _require_value(node: ast.Expression) -> None:
 def _mismatch(argument: ast.Argument, wanted: Type) -> CompileError:
     assert argument.parameter is not None
     assert argument.value is not None
+    if error := block_mismatch(wanted, argument.value.type, argument.span):
+        return error
     types = f"{show(wanted)}, not {show(argument.value.type)}"
     return CompileError(f"parameter {argument.parameter.name!r} is {types}", argument.span)
 

@@ -11,6 +11,7 @@ from v1model.frontend.check.arguments import Site, bind
 from v1model.frontend.check.constants import is_compile_time
 from v1model.frontend.check.members import no_member
 from v1model.frontend.check.rules import check, checks
+from v1model.frontend.check.scope import APPLICABLE, CALLABLE
 from v1model.frontend.check.show import show
 from v1model.frontend.check.signatures import Signature, of_function, select_overload
 from v1model.frontend.types import (
@@ -53,7 +54,7 @@ def _finish(
 
 
 def _name_call(c: Context, node: ast.Call, callee: ast.Name, hint: Type | None) -> ast.Expression:
-    symbol = c.lookup(callee.name, callee.span, absolute=callee.absolute)
+    symbol = c.lookup(callee.name, callee.span, absolute=callee.absolute, kinds=CALLABLE)
     if isinstance(symbol, ast.ActionDeclaration):
         return _action_call(c, node, callee, symbol)
     if not isinstance(symbol, list):
@@ -83,6 +84,11 @@ def _action_call(c: Context, node: ast.Call, callee: ast.Name, action: ast.Actio
 def _member_call(c: Context, node: ast.Call, callee: ast.Member, hint: Type | None) -> ast.Expression:
     if isinstance(callee.base, ast.TypeName):
         return _type_member_call(c, node, callee, callee.base)
+    if callee.member == "apply" and isinstance(callee.base, ast.Name) and callee.base.name != "this":
+        name = callee.base
+        if isinstance(c.find_later(name.name), ast.TableDeclaration):
+            _require_apply_block(c, node)
+        c.lookup(name.name, name.span, absolute=name.absolute, kinds=APPLICABLE)
     callee.base = check(c, callee.base)
     base = callee.base.type
     if isinstance(base, DeclaredType):
@@ -126,8 +132,7 @@ def _apply_call(c: Context, node: ast.Call, base: DeclaredType) -> ast.Call:
     result: Type = VoidType()
     match declaration:
         case ast.TableDeclaration():
-            if c.place not in ("apply", "table"):
-                raise CompileError("a table can be applied only in the apply block of a control", node.span)
+            _require_apply_block(c, node)
             parameters: list[ast.Parameter] = []
             result = apply_result(c, declaration)
         case ast.ControlDeclaration():
@@ -141,6 +146,16 @@ def _apply_call(c: Context, node: ast.Call, base: DeclaredType) -> ast.Call:
         case _:
             raise CompileError(f"{show(base)} cannot be applied", node.span)
     return _finish(c, node, "apply", Signature("apply", parameters, result, declaration=declaration))
+
+
+def _require_apply_block(c: Context, node: ast.Call) -> None:
+    if c.place not in ("apply", "table"):
+        place = _PLACES.get(c.place, "no control")
+        hint = f"this is {place}; apply the table before or after it, in apply {{ ... }}"
+        raise CompileError("a table can be applied only in the apply block of a control", node.span, hint)
+
+
+_PLACES = {"action": "an action", "function": "a function", "state": "a state of a parser"}
 
 
 def apply_result(c: Context, table: ast.TableDeclaration) -> RecordType:

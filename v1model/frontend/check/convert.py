@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
+from v1model.frontend.check.block_mismatch import block_mismatch
 from v1model.frontend.check.constants import fold_cast
 from v1model.frontend.check.show import show
 from v1model.frontend.check.substitute import DONT_CARE, unify
@@ -47,6 +48,8 @@ def convert(node: ast.Expression, target: Type) -> ast.Expression:
     if isinstance(target, DeclaredType) and node.type is not None and unify(target, node.type, {}):
         return node
     if not _converts(node, target):
+        if error := block_mismatch(target, node.type, node.span):
+            raise error
         message = f"expected {show(target)}, found {show(node.type)}"
         raise CompileError(message, node.span, _hint(node, target))
     return make_cast(node, target)
@@ -99,6 +102,8 @@ def _converts(node: ast.Expression, target: Type) -> bool:
 
 
 def _hint(node: ast.Expression, target: Type) -> str:
+    if isinstance(node.type, BitType | IntegerType) and isinstance(target, BoolType):
+        return "compare it, as in ... != 0"
     castable = isinstance(node.type, BitType | NewType | EnumType | BoolType | IntegerType)
     if castable and isinstance(target, BitType | NewType | EnumType | BoolType):
         return f"cast it: ({show(target)})(...)" if can_cast(node.type, target) else ""

@@ -11,6 +11,7 @@ from v1model.frontend.check.constants import require_int, wrap
 from v1model.frontend.check.convert import cast, convert, list_constant
 from v1model.frontend.check.operators import check_binary, check_ternary, check_unary
 from v1model.frontend.check.rules import check, check_as, checks
+from v1model.frontend.check.scope import VALUES
 from v1model.frontend.check.show import show
 from v1model.frontend.check.substitute import DONT_CARE
 from v1model.frontend.types import (
@@ -92,7 +93,7 @@ def _name(c: Context, node: ast.Name, _hint: Type | None) -> ast.Expression:
 
 
 def _lookup_value(c: Context, node: ast.Name) -> Any:
-    return c.lookup(node.name, node.span, absolute=node.absolute)
+    return c.lookup(node.name, node.span, absolute=node.absolute, kinds=VALUES)
 
 
 def _this(c: Context, node: ast.Name) -> ast.Expression:

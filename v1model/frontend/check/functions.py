@@ -33,8 +33,10 @@ def _check_prototype(c: Context, node: ast.FunctionDeclaration) -> None:
         values.check_parameters(c, node.parameters)
         if node.body is not None:
             c.return_type = result
+            before = len(c.diagnostics.errors)
             check_block(c, node.body)
-            if result != VoidType() and not always_returns(node.body):
+            is_whole = len(c.diagnostics.errors) == before
+            if is_whole and result != VoidType() and not always_returns(node.body):
                 raise CompileError(f"function {node.name!r} can end without a 'return'", node.span)
 
 

@@ -58,7 +58,8 @@ def no_member(node: ast.Member, names: Iterable[str]) -> CompileError:
     """The error for a member that the base does not have."""
     close = difflib.get_close_matches(node.member, list(names), n=1)
     hint = f"did you mean {close[0]!r}?" if close else ""
-    return CompileError(f"{show(node.base.type)} has no member {node.member!r}", node.span, hint)
+    message = f"{show(node.base.type)} has no member {node.member!r}"
+    return CompileError(message, node.span, hint, missing=node.member)
 
 
 def _member_of_type(c: Context, node: ast.Member, base: ast.TypeName) -> ast.Expression:
@@ -73,7 +74,8 @@ def _member_of_type(c: Context, node: ast.Member, base: ast.TypeName) -> ast.Exp
             if node.member not in c.errors:
                 close = difflib.get_close_matches(node.member, c.errors, n=1)
                 hint = f"did you mean error.{close[0]}?" if close else ""
-                raise CompileError(f"error {node.member!r} is not declared", node.span, hint)
+                message = f"error {node.member!r} is not declared"
+                raise CompileError(message, node.span, hint, missing=node.member)
             node.type, node.constant = found, c.errors[node.member]
         case _:
             raise no_member(node, [])

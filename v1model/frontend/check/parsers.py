@@ -50,9 +50,10 @@ def _check_body(c: Context, node: ast.ParserDeclaration, states: list[ast.StateD
     values.require_constructor_parameters(node.constructor_parameters, "constructor")
     values.check_parameters(c, node.constructor_parameters)
     names = _state_names(node, states)
-    with c.nested():
+    with c.nested(), c.declaring(node.locals):
         for declaration in node.locals:
-            _check_local(c, declaration)
+            with c.diagnostics.recovering(declaration.name):
+                _check_local(c, declaration)
         for state in states:
             _check_state(c, state, names)
 
@@ -96,9 +97,11 @@ def _state_names(node: ast.ParserDeclaration, states: list[ast.StateDeclaration]
 def _check_state(c: Context, state: ast.StateDeclaration, names: set[str]) -> None:
     with c.inside("state"):
         for statement in state.statements:
-            check_statement(c, statement)
+            with c.diagnostics.recovering():
+                check_statement(c, statement)
         if state.transition is not None:
-            _check_transition(c, state.transition, names)
+            with c.diagnostics.recovering():
+                _check_transition(c, state.transition, names)
     values.check_annotations(c, state.annotations)
 
 
@@ -106,17 +109,24 @@ def _check_state(c: Context, state: ast.StateDeclaration, names: set[str]) -> No
 
 
 def _check_transition(c: Context, node: ast.Select, names: set[str]) -> None:
+    for case in node.cases:
+        with c.diagnostics.recovering():
+            _check_next_state(case, names)
     node.expressions = [check(c, subject) for subject in node.expressions]
     types = [require_matchable(subject, "select") for subject in node.expressions]
     for case in node.cases:
-        if case.state not in names:
-            close = difflib.get_close_matches(case.state, sorted(names), n=1)
-            hint = f"did you mean {close[0]!r}?" if close else ""
-            raise CompileError(f"state {case.state!r} is not declared", case.span, hint)
-        if types:
-            case.keys = check_keys(c, case.keys, types, case.span)
-            for key in case.keys:
-                refuse_cut_key(key)
+        with c.diagnostics.recovering():
+            if types:
+                case.keys = check_keys(c, case.keys, types, case.span)
+                for key in case.keys:
+                    refuse_cut_key(key)
+
+
+def _check_next_state(case: ast.SelectCase, names: set[str]) -> None:
+    if case.state not in names:
+        close = difflib.get_close_matches(case.state, sorted(names), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else ""
+        raise CompileError(f"state {case.state!r} is not declared", case.span, hint, missing=case.state)
 
 
 def require_matchable(node: ast.Expression, what: str) -> Type:

@@ -23,15 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    from v1model.diagnostics import Diagnostics
+
 # Importing them registers their rules (rules.py).
 RULES: tuple[ModuleType, ...] = (calls, expressions)
 
 
-def check_program(program: ast.Program) -> None:
-    """Fills in types, declarations and values of all nodes; raises CompileError at the first fault."""
-    c = Context.empty()
-    for declaration in program.declarations:
-        check_declaration(c, declaration)
+def check_program(program: ast.Program, diagnostics: Diagnostics) -> Context:
+    """Fills in types, declarations and values of all nodes; adds what is wrong to `diagnostics`. Returns what
+    is known of the whole program."""
+    c = Context.empty(diagnostics)
+    with c.declaring(program.declarations):
+        for declaration in program.declarations:
+            with diagnostics.recovering(declaration.name):
+                check_declaration(c, declaration)
+    return c
 
 
 def check_declaration(c: Context, node: ast.Declaration) -> None:
@@ -55,9 +61,10 @@ def _control_body(c: Context, node: ast.ControlDeclaration, body: ast.Block) -> 
         raise UnsupportedError(f"control {node.name!r} has a body and so cannot be generic", node.span)
     values.require_constructor_parameters(node.constructor_parameters, "constructor")
     values.check_parameters(c, node.constructor_parameters)
-    with c.nested():
+    with c.nested(), c.declaring(node.locals):
         for declaration in node.locals:
-            check_declaration(c, declaration)
+            with c.diagnostics.recovering(declaration.name):
+                check_declaration(c, declaration)
         with c.inside("apply"):
             check_block(c, body)
 

@@ -8,6 +8,7 @@ from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check.constants import require_int
 from v1model.frontend.check.rules import check
+from v1model.frontend.check.scope import TYPES
 from v1model.frontend.check.show import show
 from v1model.frontend.check.substitute import DONT_CARE, instantiate
 from v1model.frontend.types import (
@@ -103,7 +104,7 @@ def _base_type(c: Context, ref: ast.BaseTypeRef) -> Type:
 def _named_type(c: Context, ref: ast.NamedTypeRef) -> Type:
     if ref.name == "_":
         return DONT_CARE
-    symbol = c.lookup(ref.name, ref.span, absolute=ref.absolute)
+    symbol = c.lookup(ref.name, ref.span, absolute=ref.absolute, kinds=TYPES)
     arguments = tuple(resolve(c, argument) for argument in ref.arguments)
     match symbol:
         case TypeVariable():

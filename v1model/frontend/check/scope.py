@@ -7,15 +7,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from v1model.diagnostics import Diagnostics
 from v1model.errors import CompileError
 from v1model.frontend import ast
+from v1model.frontend.dialects import HINTS
 from v1model.frontend.types import DeclaredType, Type, TypeVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # Functions and extern functions may share a name (overloading); nothing else may.
 Symbol = ast.Declaration | list[ast.FunctionDeclaration] | TypeVariable
+Kinds = tuple[type, ...]
+
+ANY_KIND: Kinds = (object,)
+TYPES: Kinds = (
+    ast.StructDeclaration, ast.EnumDeclaration, ast.TypedefDeclaration, ast.ExternDeclaration,
+    ast.ParserDeclaration, ast.ControlDeclaration, ast.PackageDeclaration, TypeVariable,
+)  # fmt: skip
+CALLABLE: Kinds = (list, ast.ActionDeclaration)
+APPLICABLE: Kinds = (ast.TableDeclaration, ast.Instantiation)
+VALUES: Kinds = (
+    ast.Parameter, ast.VariableDeclaration, ast.ConstantDeclaration, ast.Instantiation, ast.TableDeclaration,
+)  # fmt: skip
 
 
 class Scope:
@@ -33,9 +47,10 @@ class Scope:
             scope = scope.parent
         return None
 
-    def names(self) -> set[str]:
-        """All names that can be used here."""
-        return set(self.symbols) | (self.parent.names() if self.parent else set())
+    def names(self, kinds: Kinds) -> set[str]:
+        """All names of these kinds that can be used here."""
+        names = {name for name, symbol in self.symbols.items() if isinstance(symbol, kinds)}
+        return names | (self.parent.names(kinds) if self.parent else set())
 
 
 @dataclass
@@ -44,6 +59,9 @@ class Context:
 
     scope: Scope
     root: Scope
+    diagnostics: Diagnostics
+    # What is declared in the whole program, and in each parser or control around here, also further down.
+    declarations: list[dict[str, ast.Declaration]] = field(default_factory=list)
     # Index of each error and match kind, in order of declaration over the whole program.
     errors: dict[str, int] = field(default_factory=dict)
     match_kinds: dict[str, int] = field(default_factory=dict)
@@ -57,6 +75,8 @@ class Context:
     fresh_variables: int = 0
     # Casts to `int` inside a cast to a width: (bit<8>)((int) x + 1).
     cut_again: set[int] = field(default_factory=set)
+    # Declarations whose names stand somewhere.
+    used: set[ast.Declaration] = field(default_factory=set)
     # The subject of the switch statement that is being checked: the only place for action_run.
     switch_subject: ast.Expression | None = None
     # The table that each direct counter and meter is attached to.
@@ -65,9 +85,9 @@ class Context:
     field_counts: dict[int, tuple[Type, int]] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls) -> Context:
+    def empty(cls, diagnostics: Diagnostics) -> Context:
         root = Scope()
-        return cls(root, root)
+        return cls(root, root, diagnostics)
 
     @contextmanager
     def nested(self) -> Iterator[None]:
@@ -90,14 +110,36 @@ class Context:
         finally:
             self.place, self.return_type, self.loop_depth = before
 
-    def lookup(self, name: str, span: ast.Span, *, absolute: bool = False) -> Symbol:
-        """What `name` means here; an error if it was not declared before."""
+    @contextmanager
+    def declaring(self, declarations: Iterable[ast.Declaration]) -> Iterator[None]:
+        """Inside what has these declarations, some of them further down."""
+        self.declarations.append({declaration.name: declaration for declaration in declarations})
+        try:
+            yield
+        finally:
+            self.declarations.pop()
+
+    def lookup(self, name: str, span: ast.Span, *, absolute: bool = False, kinds: Kinds = ANY_KIND) -> Symbol:
+        """What `name` means here; an error if it was not declared before. `kinds`: what the place can use,
+        for the hint."""
         scope = self.root if absolute else self.scope
         if (found := scope.lookup(name)) is not None:
+            self.used.update(
+                found if isinstance(found, list) else [found] if isinstance(found, ast.Node) else []
+            )
             return found
-        close = difflib.get_close_matches(name, sorted(scope.names()), n=1)
+        if (further_down := self.find_later(name)) is not None:
+            raise _used_too_early(further_down, span)
+        later = [n for known in self.declarations for n, found in known.items() if isinstance(found, kinds)]
+        names = sorted({*scope.names(kinds), *later})
+        close = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "a name must be declared before it is used"
-        raise CompileError(f"{name!r} is not declared", span, hint)
+        raise CompileError(f"{name!r} is not declared", span, HINTS.get(name, hint), missing=name)
+
+    def find_later(self, name: str) -> ast.Declaration | None:
+        """Return what declares the name further down, or around this place, if anything does."""
+        found = [declarations[name] for declarations in self.declarations if name in declarations]
+        return found[-1] if found else None
 
     def declare(self, declaration: ast.Declaration) -> None:
         """Adds a name to the present scope."""
@@ -112,13 +154,36 @@ class Context:
                 return
         if before is not None:
             raise CompileError(f"{declaration.name!r} is already declared", declaration.span, _where(before))
+        self._warn_of_shadow(declaration)
         self.scope.symbols[declaration.name] = declaration
+
+    def _warn_of_shadow(self, declaration: ast.Declaration) -> None:
+        """Warns where a local name hides one of the same program around it. Parameters may repeat names."""
+        outer = self.scope.parent and self.scope.parent.lookup(declaration.name)
+        if isinstance(declaration, ast.Parameter) or not isinstance(outer, ast.Declaration):
+            return
+        if outer.span.file == declaration.span.file:
+            message = f"{declaration.name!r} hides another {declaration.name!r}"
+            self.diagnostics.warn("shadow", message, declaration.span, _where(outer))
 
     def declare_type_variables(self, names: list[str], span: ast.Span) -> None:
         for name in names:
             if name in self.scope.symbols:
                 raise CompileError(f"type parameter {name!r} is declared twice", span)
             self.scope.symbols[name] = TypeVariable(name)
+
+
+def _used_too_early(declaration: ast.Declaration, span: ast.Span) -> CompileError:
+    """The error for a name that is declared further down, or whose declaration is being checked."""
+    name, line = declaration.name, declaration.span.line
+    if declaration.span.file == span.file and line <= span.line:
+        if isinstance(declaration, ast.ConstantDeclaration | ast.VariableDeclaration):
+            return CompileError(f"{name!r} is used in its own declaration", span, missing=name)
+        hint = "P4 has no recursion: write a loop ('for'), or repeat the call by hand"
+        does = "calls" if isinstance(declaration, ast.FunctionDeclaration | ast.ActionDeclaration) else "uses"
+        return CompileError(f"{name!r} {does} itself", span, hint, missing=name)
+    hint = f"move {declaration.span.file}:{line} up: a name must be declared before it is used"
+    return CompileError(f"{name!r} is declared only further down", span, hint, missing=name)
 
 
 def check_overload(others: list[ast.FunctionDeclaration], function: ast.FunctionDeclaration) -> None:

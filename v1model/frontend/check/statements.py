@@ -41,7 +41,13 @@ def check_statement(c: Context, node: ast.Statement) -> None:
 def check_block(c: Context, node: ast.Block) -> None:
     with c.nested():
         for statement in node.statements:
-            check_statement(c, statement)
+            with c.diagnostics.recovering(_declared(statement)):
+                check_statement(c, statement)
+
+
+def _declared(statement: ast.Statement) -> str:
+    """The name that a statement declares, or nothing."""
+    return statement.declaration.name if isinstance(statement, ast.DeclarationStatement) else ""
 
 
 def always_returns(node: ast.Statement) -> bool:
@@ -105,10 +111,11 @@ def _declaration_statement(c: Context, node: ast.DeclarationStatement) -> None:
 
 
 def _if(c: Context, node: ast.If) -> None:
-    node.condition = check_as(c, node.condition, BoolType())
+    with c.diagnostics.recovering():
+        node.condition = check_as(c, node.condition, BoolType())
     for branch in (node.then, node.otherwise):
         if branch is not None:
-            with c.nested():
+            with c.nested(), c.diagnostics.recovering():
                 check_statement(c, branch)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import logging
 from typing import TYPE_CHECKING, Any
 
 from v1model.errors import CompileError, UnsupportedError
@@ -32,8 +31,6 @@ from v1model.frontend.types import (
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
 
-logger = logging.getLogger(__name__)
-
 # Table properties with an expression as their value.
 PROPERTIES = (
     "size",
@@ -50,16 +47,21 @@ _BOOLEAN = ("support_timeout", "largest_priority_wins")
 def check_table(c: Context, node: ast.TableDeclaration) -> None:
     with c.inside("table"):
         for key in node.keys:
-            _check_key_element(c, key)
+            with c.diagnostics.recovering():
+                _check_key_element(c, key)
         references = _check_actions(c, node)
         if isinstance(node.default_action, ast.Call):
-            _check_action_call(c, node.default_action, references, node)
-        types = [key.expression.type for key in node.keys]
-        for entry in node.entries:
-            _check_entry(c, node, entry, [kind for kind in types if kind is not None], references)
+            with c.diagnostics.recovering():
+                _check_action_call(c, node.default_action, references, node)
+        types = [kind for key in node.keys if (kind := key.expression.type) is not None]
+        if len(types) == len(node.keys):
+            for entry in node.entries:
+                with c.diagnostics.recovering():
+                    _check_entry(c, node, entry, types, references)
         for table_property in node.properties.values():
-            _check_property(c, table_property)
-            _check_attached(c, node, table_property)
+            with c.diagnostics.recovering():
+                _check_property(c, table_property)
+                _check_attached(c, node, table_property)
     values.check_annotations(c, node.annotations)
     c.declare(node)
 
@@ -74,7 +76,7 @@ def _check_key_element(c: Context, key: ast.KeyElement) -> None:
 
 
 def _check_property(c: Context, node: ast.TableProperty) -> None:
-    _check_name(node)
+    _check_name(c, node)
     assert isinstance(node.value, ast.Expression)
     node.value = check_constant(c, node.value, f"table property {node.name!r}")
     if node.name == "size" and not isinstance(node.value.type, IntegerType | BitType):
@@ -85,15 +87,16 @@ def _check_property(c: Context, node: ast.TableProperty) -> None:
         raise CompileError(f"{node.name} must be true or false", node.value.span)
 
 
-def _check_name(node: ast.TableProperty) -> None:
+def _check_name(c: Context, node: ast.TableProperty) -> None:
     """A property that is not known means nothing: refused where it looks like one that is."""
     if node.name in PROPERTIES:
         return
     if close := difflib.get_close_matches(node.name, PROPERTIES, n=1):
         message = f"table property {node.name!r} is not known"
         raise CompileError(message, node.span, f"did you mean {close[0]!r}?")
-    place = f"{node.span.file}:{node.span.line}"
-    logger.warning("%s: table property %s is not known and has no effect", place, node.name)
+    c.diagnostics.warn(
+        "ignore-prop", f"table property {node.name!r} is not known: it has no effect", node.span
+    )
 
 
 def _check_attached(c: Context, table: ast.TableDeclaration, node: ast.TableProperty) -> None:
@@ -117,18 +120,22 @@ References = dict[str, ast.ActionReference]
 def _check_actions(c: Context, node: ast.TableDeclaration) -> References:
     references: References = {}
     for reference in node.actions:
-        name = reference.name
-        if name.name in references:
-            raise CompileError(f"action {name.name!r} is listed twice", name.span)
-        references[name.name] = reference
-        action = _lookup_action(c, name)
-        directed = [parameter for parameter in action.parameters if parameter.direction]
-        bound = Signature(action.name, directed, VoidType(), declaration=action)
-        reference.arguments = bind(c, bound, Site(reference.span, reference.arguments)).arguments
-        for parameter in action.parameters:
-            _check_action_data(parameter)
-        values.check_annotations(c, reference.annotations)
+        with c.diagnostics.recovering(reference.name.name):
+            if reference.name.name in references:
+                raise CompileError(f"action {reference.name.name!r} is listed twice", reference.name.span)
+            _check_reference(c, reference)
+            references[reference.name.name] = reference
     return references
+
+
+def _check_reference(c: Context, reference: ast.ActionReference) -> None:
+    action = _lookup_action(c, reference.name)
+    directed = [parameter for parameter in action.parameters if parameter.direction]
+    bound = Signature(action.name, directed, VoidType(), declaration=action)
+    reference.arguments = bind(c, bound, Site(reference.span, reference.arguments)).arguments
+    for parameter in action.parameters:
+        _check_action_data(parameter)
+    values.check_annotations(c, reference.annotations)
 
 
 def _check_action_data(parameter: ast.Parameter) -> None:
@@ -143,7 +150,7 @@ def _check_action_data(parameter: ast.Parameter) -> None:
 
 
 def _lookup_action(c: Context, name: ast.Name) -> ast.ActionDeclaration:
-    symbol = c.lookup(name.name, name.span, absolute=name.absolute)
+    symbol = c.lookup(name.name, name.span, absolute=name.absolute, kinds=(ast.ActionDeclaration,))
     if not isinstance(symbol, ast.ActionDeclaration):
         raise CompileError(f"{name.name!r} is no action", name.span)
     name.declaration, name.type = symbol, DeclaredType(symbol)
@@ -159,9 +166,8 @@ def _check_action_call(
     action = _lookup_action(c, node.callee)
     if (reference := references.get(node.callee.name)) is None:
         hint = f"it has {', '.join(references)}" if references else ""
-        raise CompileError(
-            f"action {action.name!r} is not among the actions of table {table.name!r}", node.span, hint
-        )
+        message = f"action {action.name!r} is not among the actions of table {table.name!r}"
+        raise CompileError(message, node.span, hint, missing=action.name)
     if action is not reference.name.declaration:
         raise CompileError(f"this is another action {action.name!r} than the table has", node.span)
     free = [parameter for parameter in action.parameters if not parameter.direction]

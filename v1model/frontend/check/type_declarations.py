@@ -34,11 +34,13 @@ def check_struct(c: Context, node: ast.StructDeclaration) -> None:
     with c.nested():
         c.declare_type_variables(node.type_parameters, node.span)
         for field in node.fields:
-            if field.name in fields:
-                raise CompileError(f"field {field.name!r} is already declared", field.span)
-            fields[field.name] = _field_type(c, node, field)
-            values.check_annotations(c, field.annotations)
-    _check_varbits(node)
+            with c.diagnostics.recovering(field.name):
+                if field.name in fields:
+                    raise CompileError(f"field {field.name!r} is already declared", field.span)
+                fields[field.name] = _field_type(c, node, field)
+                values.check_annotations(c, field.annotations)
+    with c.diagnostics.recovering():
+        _check_varbits(node)
     arguments = tuple(TypeVariable(name) for name in node.type_parameters)
     c.declare(node)
     c.nominal[node] = RecordType(node.kind, node.name, tuple(fields.items()), node, arguments)

@@ -40,7 +40,8 @@ def check_constant_declaration(c: Context, node: ast.ConstantDeclaration) -> Non
 def check_variable(c: Context, node: ast.VariableDeclaration) -> None:
     target = runtime(c, node.type_ref, f"variable {node.name!r}")
     if node.value is not None:
-        node.value = check_as(c, node.value, target)
+        with c.diagnostics.recovering():
+            node.value = check_as(c, node.value, target)
     check_annotations(c, node.annotations)
     c.declare(node)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+from v1model.diagnostics import Diagnostics
 from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.lexer import END, END_PRAGMA, IDENTIFIER, RIGHT_SHIFT_HALF, Token
@@ -22,18 +23,24 @@ Item = TypeVar("Item")
 # Keywords that are also names where the grammar cannot mistake them.
 NAME_KEYWORDS = frozenset({"actions", "apply", "entries", "key", "list", "priority", "state", "type"})
 CLOSING_ANGLES = frozenset({">", RIGHT_SHIFT_HALF})
+# Keywords that stand in no braces: where one does, a brace before it is missing.
+TOP_LEVEL = frozenset(
+    {"control", "extern", "header", "header_union", "match_kind", "package", "parser", "struct", "typedef"}
+)
 
 
 class Cursor:
     """The tokens, the position in them, and the scopes of type names."""
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
         self.tokens = tokens
+        self.diagnostics = diagnostics
         self.position = 0
         self.kind = tokens[0].kind
         # Types declared inside a typedef, which stand before it in the program.
         self.hoisted: list[ast.Declaration] = []
         self._scopes: list[dict[str, bool]] = [{}]
+        self._attempts = 0  # inside one another
 
     # --- tokens ---
 
@@ -64,9 +71,12 @@ class Cursor:
         return True
 
     def expect(self, kind: str, where: str = "") -> Token:
-        if self.kind != kind:
+        if self.kind == kind:
+            return self.advance()
+        before = self.tokens[self.position - 1]
+        with self._recovering_if(kind == ";" and before.span.line < self.span.line):
             self.fail(f"expected {_quote(kind)}{' ' + where if where else ''}")
-        return self.advance()
+        return before  # as if it stood at the end of the line before
 
     def expect_close_angle(self) -> Token:
         """The `>` that closes type arguments, also as the first half of `>>`."""
@@ -74,19 +84,24 @@ class Cursor:
             self.fail("expected '>' to close the type arguments")
         return self.advance()
 
-    def fail(self, message: str, hint: str = "") -> NoReturn:
-        """Refuses the present token."""
+    def fail(self, message: str, hint: str = "", *, missing: str = "") -> NoReturn:
+        """Refuses the present token; `missing`: the name that it needs."""
         found = {END: "the end of the file", END_PRAGMA: "the end of the line"}.get(self.kind)
-        raise CompileError(f"{message}, found {found or _quote(self.token.text)}", self.span, hint)
+        raise CompileError(
+            f"{message}, found {found or _quote(self.token.text)}", self.span, hint, missing=missing
+        )
 
     def attempt(self, rule: Callable[[Cursor], Item]) -> Item | None:
         """What `rule` parses, or None, with nothing consumed, if it cannot."""
         start = self.position
+        self._attempts += 1
         try:
             return rule(self)
         except CompileError:
             self.position, self.kind = start, self.tokens[start].kind
             return None
+        finally:
+            self._attempts -= 1
 
     def span_from(self, start: ast.Span) -> ast.Span:
         """From `start` to the token before the present one, as far as they share a line."""
@@ -116,9 +131,76 @@ class Cursor:
         while self.kind != "}":
             if self.kind == END:
                 self.fail("expected '}'")
-            items.append(rule(self))
+            with self.recovering_item():
+                items.append(rule(self))
         self.advance()
         return items
+
+    # --- going on after an error ---
+
+    @contextmanager
+    def recovering_item(self) -> Iterator[None]:
+        """After an error in a statement, field, property or the like, goes on behind it. Not where a keyword
+        of the top level stands: there the braces around the item do not end."""
+        start = self.position
+        try:
+            yield
+        except CompileError as error:
+            if self._attempts or self.kind in TOP_LEVEL or self.kind == END:
+                raise
+            self.diagnostics.add(error)
+            if not self._skip_item(start):
+                raise
+            self.lose_names(start)
+
+    @contextmanager
+    def _recovering_if(self, condition: bool) -> Iterator[None]:
+        try:
+            yield
+        except CompileError as error:
+            if self._attempts or not condition:
+                raise
+            self.diagnostics.add(error)
+
+    def _skip_item(self, start: int) -> bool:
+        """Goes behind the item that begins at `start`: behind `;` or its braces, or to the brace that closes
+        the list of items. False at the end of the file or a keyword of the top level."""
+        depth = sum(_BRACES.get(token.kind, 0) for token in self.tokens[start : self.position])
+        while self.kind not in TOP_LEVEL and self.kind != END:
+            if self.kind == "}" and depth <= 0:
+                return True
+            kind = self.advance().kind
+            depth += _BRACES.get(kind, 0)
+            if depth <= 0 and kind in (";", "}") and self.kind != "else":
+                return True
+        return False
+
+    def skip_declaration(self, start: int) -> None:
+        """Goes behind the declaration that begins at `start`: behind `;` or its braces, or to the next
+        keyword of the top level. What can begin no declaration is of this one, whose braces do not fit."""
+        depth = sum(_BRACES.get(token.kind, 0) for token in self.tokens[start : self.position])
+        while self.kind != END and (self.position == start or self.kind not in TOP_LEVEL):
+            kind = self.advance().kind
+            depth = max(depth + _BRACES.get(kind, 0), 0)
+            if depth == 0 and kind in (";", "}") and self.kind not in ("}", "apply", "state", "table", ";"):
+                break
+        self.lose_names(start)
+        for token in self._type_names(start):  # what follows can only be read if it is known to be a type
+            self.declare(token.text, is_type=True)
+
+    def _type_names(self, start: int) -> list[Token]:
+        """The names of the types that the skipped declaration at `start` declares, as far as can be told."""
+        names = [token for token in self.tokens[start : self.position] if token.kind == IDENTIFIER]
+        kind = self.tokens[start].kind
+        if kind in ("typedef", "type"):
+            return names[-1:]
+        return names[:1] if kind in TOP_LEVEL or kind == "enum" else []
+
+    def lose_names(self, start: int) -> None:
+        """Says of all names from `start` to the present token that they may not be declared now."""
+        self.diagnostics.lose(
+            token.text for token in self.tokens[start : self.position] if token.kind == IDENTIFIER
+        )
 
     # --- names and scopes ---
 
@@ -162,6 +244,9 @@ def join(start: ast.Span, end: ast.Span) -> ast.Span:
     if start is end or start.line != end.line or start.file != end.file or end.column < start.column:
         return start
     return ast.Span(start.file, start.line, start.column, end.column + end.length - start.column)
+
+
+_BRACES = {"{": 1, "}": -1}
 
 
 def _quote(kind: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from v1model.errors import CompileError
 from v1model.frontend import ast
+from v1model.frontend.dialects import HINTS
 from v1model.frontend.lexer import END, IDENTIFIER, Token
 from v1model.frontend.parser import types
 from v1model.frontend.parser.annotations import annotation_list
@@ -35,9 +37,14 @@ def program(p: Cursor) -> ast.Program:
     start = p.span
     found: list[ast.Declaration] = []
     while p.kind != END:
-        if not p.accept(";") and (declared := declaration(p)):
-            found += [*p.hoisted, declared]
-            p.hoisted.clear()
+        position = p.position
+        try:
+            if not p.accept(";") and (declared := declaration(p)):
+                found += [*p.hoisted, declared]
+        except CompileError as error:
+            p.diagnostics.add(error)
+            p.skip_declaration(position)
+        p.hoisted.clear()
     return ast.Program(start, found)
 
 
@@ -62,7 +69,8 @@ def _instantiation_or_function(p: Cursor, found_annotations: Annotations) -> ast
     elif p.kind not in ("void", IDENTIFIER):
         p.fail("expected a declaration")
     elif p.kind == IDENTIFIER and p.peek().kind == "(":
-        p.fail("expected a declared type", "a type must be declared before it is used")
+        hint = HINTS.get(p.token.text, "a type must be declared before it is used")
+        p.fail("expected a declared type", hint, missing=p.token.text)
     return function_declaration(p, found_annotations)
 
 
@@ -138,7 +146,8 @@ def _parser_declaration(p: Cursor, found_annotations: Annotations) -> ast.Declar
         p.expect("{")
         found.states = []
         while not p.accept("}"):
-            _parser_element(p, found, found.states)
+            with p.recovering_item():
+                _parser_element(p, found, found.states)
     return found
 
 
@@ -182,7 +191,10 @@ def _control_declaration(p: Cursor, found_annotations: Annotations) -> ast.Decla
         found.constructor_parameters = parameter_list(p) if p.kind == "(" else []
         p.expect("{")
         while p.kind != "apply":
-            found.locals.append(_local(p, annotation_list(p)))
+            if p.kind == "}":
+                p.fail("expected the 'apply' block of the control")
+            with p.recovering_item():
+                found.locals.append(_local(p, annotation_list(p)))
         p.advance()
         found.body = block(p)
         p.expect("}", "after the apply block")

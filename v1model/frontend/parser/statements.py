@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend.lexer import RIGHT_SHIFT_HALF
+from v1model.frontend.lexer import IDENTIFIER, RIGHT_SHIFT_HALF
 from v1model.frontend.parser import types
 from v1model.frontend.parser.annotations import annotation_list
 from v1model.frontend.parser.cursor import Cursor, join
@@ -52,6 +52,17 @@ def assignment_or_call(p: Cursor) -> ast.Statement:
     if (operator := _assignment_operator(p)) is not None:
         value = expression(p)
         return ast.Assignment(join(target.span, value.span), target, value, operator)
+    if isinstance(target, ast.Call) and isinstance(target.callee, ast.Name) and p.kind == "{":
+        hint = "a loop is 'for', as in for (bit<8> i in 8w1 .. 8w4) { ... }"
+        what = f"{target.callee.name!r} begins no statement"
+        raise CompileError(
+            what, target.span, hint if target.callee.name in ("while", "loop", "repeat") else ""
+        )
+    if isinstance(target, ast.Name) and p.kind == IDENTIFIER:
+        hint = "a type must be declared before it is used"
+        raise CompileError(
+            f"{target.name!r} is no type that is declared", target.span, hint, missing=target.name
+        )
     if not isinstance(target, ast.Call):
         p.fail("expected '=' or a call")
     return ast.CallStatement(target.span, target)
@@ -197,6 +208,8 @@ def _if_statement(p: Cursor) -> ast.Statement:
     start = p.expect("if").span
     p.expect("(")
     condition = expression(p)
+    if p.kind == "=":
+        raise CompileError("'=' assigns, and a condition cannot", p.span, "'==' compares")
     p.expect(")")
     then = statement(p)
     otherwise = statement(p) if p.accept("else") else None

@@ -21,7 +21,8 @@ def parser_state(p: Cursor, found_annotations: list[ast.Annotation]) -> ast.Stat
     p.expect("{")
     with p.scope():
         while p.kind not in ("transition", "}"):
-            statements.append(statement_or_declaration(p))
+            with p.recovering_item():
+                statements.append(statement_or_declaration(p))
         if p.kind == "transition":
             transition = _transition(p)
     p.expect("}", "after the transition")

@@ -17,9 +17,10 @@ def table_declaration(p: Cursor, found_annotations: list[ast.Annotation]) -> ast
     found = ast.TableDeclaration(name.span, name.text, [], [], annotations=found_annotations)
     given: set[str] = set()
     p.braced(lambda p: _property(p, found, given))
-    if "actions" not in given:
-        raise CompileError(f"table {name.text!r} has no actions", name.span, "list them: actions = { ... }")
     p.declare(name.text)
+    if "actions" not in given:
+        hint = "list them: actions = { ... }"
+        p.diagnostics.add(CompileError(f"table {name.text!r} has no actions", name.span, hint))
     return found
 
 
@@ -38,9 +39,10 @@ def _property(p: Cursor, table: ast.TableDeclaration, given: set[str]) -> None:
         case "actions":
             table.actions = p.braced(_action_reference)
         case "entries":
-            table.entries_const, table.entries = is_const, p.braced(_entry)
-            if table.entries and "key" not in given:
+            entries = p.braced(_entry)
+            if entries and "key" not in given:
                 raise CompileError("the entries of a table must stand behind its key", name.span)
+            table.entries_const, table.entries = is_const, entries
         case "default_action":
             table.default_action_const, table.default_action = is_const, _default_action(p)
         case _:

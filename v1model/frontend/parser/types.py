@@ -30,7 +30,7 @@ def type_ref(p: Cursor) -> ast.TypeRef:
     elif p.at_type_name():
         found = named_type(p)
     elif p.kind == IDENTIFIER:
-        p.fail("expected a type", "a type must be declared before it is used")
+        p.fail("expected a type", "a type must be declared before it is used", missing=p.token.text)
     else:
         p.fail("expected a type")
     found.span = p.span_from(start)

@@ -67,12 +67,12 @@ def test_more_blocks_are_remembered_where_they_are_small(
 @pytest.mark.parametrize("tokens", [1, 2**20])
 def test_blocks_of_any_size_can_be_asked_for_any_times_at_once(tokens: int) -> None:
     policy = Reuse(20, CostModel(block_tokens=tokens))
-    for number in range(400):
+    for number in range(40):
         policy.miss(Miss(number % 30, 0.0, 0, 1, None, 10**6))
     assert len(policy) == 20
 
 
-@pytest.mark.parametrize("parts", [4, 32])
+@pytest.mark.parametrize("parts", [4])
 def test_small_blocks_are_kept_as_large_ones_of_as_many_tokens(parts: int) -> None:
     """What is learned, and how soon, goes by tokens: a pool of the same bytes hits as many of them."""
     trace = generate("one_hit_wonders", 1, 1200)

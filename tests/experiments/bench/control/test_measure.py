@@ -18,6 +18,7 @@ MOST_US = 1000.0
 """Several times what it takes on a quiet machine (docs/emulation.md), a fraction of what it once took."""
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_a_digest_costs_controller_and_switch_little_cpu_time(tmp_path: Path) -> None:
@@ -36,6 +37,7 @@ def test_entries_are_seen_to_follow_their_list(tmp_path: Path) -> None:
     assert all(0 < each.first_ms <= each.last_ms + LOOK_MS for each in (few, many))
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_packets_pass_a_switch_that_rested(tmp_path: Path) -> None:

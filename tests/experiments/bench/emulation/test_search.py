@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.command import Screen
-from commands.options import QUIET, parse_into
+from commands.options import read
+from commands.verbosity import QUIET
 from emulator.options import RunOptions
 from experiments.bench.emulation import __main__ as bench
 from experiments.bench.emulation.measure import ROLES, Played
@@ -67,7 +68,7 @@ def test_where_no_sigma_is_large_enough_there_are_fewer_requests_a_second(
 
     monkeypatch.setattr(bench, "play", play)
     given = ("--nodes", "8", "--speed", "8", "--scale", "160000", "--results", str(tmp_path))
-    options = parse_into(bench.Options, bench._OPTIONS, given, "test", "")
+    options = read(bench.Options, given, "test", "")
     found = bench._search(Screen(QUIET), Network, options, 8, math.inf)
     assert found.kept_up
     assert found.requests_per_s == 2.0

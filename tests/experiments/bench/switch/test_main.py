@@ -18,9 +18,9 @@ needs_root = pytest.mark.skipif(
 
 
 def environment(**changed: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("ROUNDS", "ENGINES", "RESULTS")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
     # Other tests run at the same time: they must have their share of the CPU.
-    return {**kept, "PRECEDENCE": "no", **changed}
+    return {**kept, "WEIR_PRECEDENCE": "no", **{f"WEIR_{name}": value for name, value in changed.items()}}
 
 
 def test_a_bad_option_is_one_line() -> None:

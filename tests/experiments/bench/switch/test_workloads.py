@@ -29,7 +29,8 @@ def test_sizes() -> None:
 def test_requests_have_one_length_and_their_ipv4_checksum_is_right(workload: Workload) -> None:
     plan = workload.make_plan(1)
     assert plan.ports == len(workload.cables)
-    assert {len(frame.data) for frame in plan.frames} == {GET_BYTES}
+    request_bytes = wire.VALUE_FRAME_BYTES if workload.name == "puts" else GET_BYTES
+    assert {len(frame.data) for frame in plan.frames} == {request_bytes}
     packet = Ether(plan.frames[0].data)
     given = packet[IP].chksum
     del packet[IP].chksum

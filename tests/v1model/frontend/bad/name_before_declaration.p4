@@ -1,3 +1,3 @@
-// error 2:18: 'b' is not declared
+// error 2:18: 'b' is declared only further down
 const bit<8> a = b;
 const bit<8> b = 1;

@@ -1,4 +1,4 @@
-// error 3:12: 'f' is not declared
+// error 3:12: 'f' calls itself
 bit<8> f(in bit<8> x) {
     return f(x);
 }

@@ -16,6 +16,4 @@ struct s13 { s12 a; s12 b; }
 struct s14 { s13 a; s13 b; }
 struct s15 { s14 a; s14 b; }
 struct s16 { s15 a; s15 b; }
-struct s17 { s16 a; s16 b; }
-struct s18 { s17 a; s17 b; }
-struct s19 { s18 a; s18 b; }
+struct s17 { s16 a; }

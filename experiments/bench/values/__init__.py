@@ -1,0 +1,1 @@
+"""What a byte costs by the size of values."""

@@ -1,0 +1,166 @@
+"""make bench WHAT=values: what a byte of KV costs the CPU by the size of values.
+
+In each round every size has its turn: the switch and a bare echo of the same frames (hits, misses, merges,
+PUTs), a node and a storage node that move blocks of 256 KiB, and the limit, a bare UDP sender and receiver of
+the same datagrams.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic.dataclasses import dataclass
+from rich.table import Table
+
+from commands.command import Screen, run_command
+from commands.declarations import DECLARED, Within
+from commands.options import read
+from emulator.result import revision
+from experiments.bench.values.measure import ECHO, SWITCH, TRAFFIC, UDP, Costs, measure, parts
+from experiments.page import Section, lines, write_report
+from hostlib.protocol.value_size import SIZES
+from topologies.network import check_root
+
+HISTORY: Final = Path(__file__).resolve().parents[3] / "docs" / "values-history.csv"
+ENGINES: Final = ("echo", "embedded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class ValuesOptions:
+    """What one `make bench WHAT=values` measures."""
+
+    sizes: tuple[Annotated[int, Within(min(SIZES), max(SIZES))], ...] = SIZES
+    """Bytes of a value: 512, 1408, 8192."""
+    rounds: Annotated[int, Within(1, 100)] = 3
+    """Turns of every size."""
+    seconds: Annotated[float, Within(0.05, 10)] = 0.5
+    """That one run of a generator sends."""
+    results: Path = Path("results/bench-values")
+    """Folder for summary.json."""
+    record: bool = False
+    """1: append the ratios to docs/values-history.csv."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0: measured; 2: it could not."""
+    return run_command(
+        arguments,
+        lambda given: read(ValuesOptions, given, "python -m experiments.bench.values", __doc__ or ""),
+        _run,
+    )
+
+
+def _run(screen: Screen, options: ValuesOptions) -> int:
+    check_root()
+    rounds: dict[int, list[Costs]] = {size: [] for size in options.sizes}
+    with screen.progress() as progress:
+        task = progress.add_task("", total=options.rounds * len(options.sizes))
+        for number_of_round in range(options.rounds):
+            for size, measured in rounds.items():
+                what = f"round {number_of_round + 1} of {options.rounds}: values of {size} bytes"
+                progress.update(task, description=what)
+                measured.append(measure(size, options.seconds, ENGINES))
+                progress.advance(task)
+            _write(options, rounds)
+    screen.console.print(_table(rounds))
+    page = _write_page(options, rounds)
+    screen.say(f"Written to {options.results / 'summary.json'}; to look at: {page}")
+    if options.record:
+        screen.say(f"Appended {_record(rounds)} lines to {HISTORY}")
+    return 0
+
+
+def _write(options: ValuesOptions, rounds: Mapping[int, Sequence[Costs]]) -> None:
+    options.results.mkdir(parents=True, exist_ok=True)
+    summary = {
+        "revision": revision(),
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "ns_a_byte": {str(size): list(measured) for size, measured in rounds.items()},
+        "ratios": {str(size): ratios(measured) for size, measured in rounds.items() if measured},
+    }
+    (options.results / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+
+
+def median(measured: Sequence[Costs], part: str) -> float:
+    """Return the median over the rounds of what a part takes, in nanoseconds a byte."""
+    return statistics.median(costs[part] for costs in measured)
+
+
+def ratios(measured: Sequence[Costs]) -> dict[str, float]:
+    """Return how many times as much the switch takes as the echo, and hosts as bare UDP, compared in each
+    round: medians over the rounds."""
+    pairs = {f"{SWITCH} / {ECHO}, {what}": (f"{SWITCH}, {what}", f"{ECHO}, {what}") for what in TRAFFIC}
+    pairs |= {
+        f"node / {UDP}, GET": ("node, GET", f"{UDP}, receiver"),
+        f"storage node / {UDP}, GET": ("storage node, GET", f"{UDP}, sender"),
+        f"node / {UDP}, PUT": ("node, PUT", f"{UDP}, sender"),
+        f"storage node / {UDP}, PUT": ("storage node, PUT", f"{UDP}, receiver"),
+    }
+    return {
+        name: statistics.median(costs[one] / costs[other] for costs in measured)
+        for name, (one, other) in pairs.items()
+    }
+
+
+def _table(rounds: Mapping[int, Sequence[Costs]]) -> Table:
+    table = Table(title="CPU time a byte of value, ns: median (lowest to highest of the rounds)")
+    table.add_column("")
+    for size in rounds:
+        table.add_column(f"{size:,} bytes", justify="right")
+    for part in parts():
+        table.add_row(part, *(_cell([costs[part] for costs in measured]) for measured in rounds.values()))
+    table.add_section()
+    compared = [ratios(measured) for measured in rounds.values()]
+    for name in compared[0]:
+        table.add_row(name, *(f"{one[name]:.2f}" for one in compared))
+    return table
+
+
+def _cell(values: Sequence[float]) -> str:
+    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def _write_page(options: ValuesOptions, rounds: Mapping[int, Sequence[Costs]]) -> Path:
+    rows = [
+        [part, *(_cell([costs[part] for costs in measured]) for measured in rounds.values())]
+        for part in parts()
+    ]
+    plot = lines(
+        "nanoseconds of CPU a byte",
+        "bytes of a value",
+        {part: [(size, median(measured, part)) for size, measured in rounds.items()] for part in parts()},
+        log_x=True,
+    )
+    text = "The lines of bare UDP are the limit: what the kernel takes for the same datagrams."
+    heads = ["part", *(f"{size:,} bytes" for size in rounds)]
+    section = Section("Cost of a byte by the size of values", "values", heads, rows, [plot], text)
+    about = {"revision": revision(), "rounds": options.rounds, "seconds": options.seconds}
+    return write_report(options.results, "make bench WHAT=values", about, [section])
+
+
+def _record(rounds: Mapping[int, Sequence[Costs]]) -> int:
+    today, of = datetime.datetime.now(tz=datetime.UTC).date().isoformat(), revision()
+    lines_of = [
+        [today, of, size, name, f"{ratio:.3f}"]
+        for size, measured in rounds.items()
+        for name, ratio in ratios(measured).items()
+    ]
+    is_new = not HISTORY.exists()
+    with HISTORY.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(["date", "revision", "value_bytes", "ratio", "median"])
+        writer.writerows(lines_of)
+    return len(lines_of)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,159 @@
+"""All commands of the Makefile that take variables, and where their keys are declared.
+
+`experiments.reference` makes the reference page and the table that make checks variables by from this list.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic.dataclasses import dataclass
+
+from commands.declarations import DECLARED, Existing, Key, OneOf, Variable, Within, keys_of
+from commands.verbosity import Verbosity
+from experiments.bench.__main__ import BENCHMARKS
+from weir.logs import LEVELS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class Processes:
+    """What every process of Weir reads of its environment, with the prefix WEIR_."""
+
+    log: Annotated[str, OneOf(LEVELS)] = "warning"
+    """What processes log at least."""
+    pure: Literal["0", "1"] = "0"
+    """1: use Python where there is compiled code."""
+    compiled: Literal["0", "1"] = "1"
+    """0: use the simulator's Python where it is compiled."""
+    cache: Path | None = None
+    """Folder of compiled P4 programs; default: ~/.cache/weir."""
+    werror: Literal["0", "1"] = "0"
+    """1: take the C compiler's warnings for errors."""
+    value_bytes: Literal["512", "1408", "8192"] = "512"
+    """Bytes of a value on the wire, the same for all of a network; BMv2 carries 512 alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class StfOptions:
+    """What `make stf` runs (v1model.stf)."""
+
+    directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
+    """Folder of programs with STF tests."""
+    externs: Annotated[Path | None, Existing()] = None
+    """C file with the programs' externs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class CorpusOptions:
+    """What `make corpus` compiles (v1model.corpus)."""
+
+    directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
+    """Folder of v1model programs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class FuzzOptions:
+    """What `make fuzz` tries (v1model.fuzz)."""
+
+    packets: Annotated[int, Within(0, 10**9)] = 1_000_000
+    """Hostile packets for each program."""
+    requests: Annotated[int, Within(0, 10**9)] = 2000
+    """Hostile P4Runtime requests for each program."""
+    texts: Annotated[int, Within(0, 10**9)] = 500
+    """Changed texts of each program."""
+    programs: Annotated[Path | None, Existing()] = None
+    """A program, or a folder of them; default: the pool's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class ConformanceOptions:
+    """What `make kv-conformance` tests (read by engines.conformance.options, in the engines' environment)."""
+
+    connectors: tuple[str, ...] = ()
+    """Connectors to test; default: all but weir-background."""
+    cases: tuple[str, ...] = ()
+    """Cases to run; default: all."""
+    connector_config: str = ""
+    """KVTransferConfig of any other connector, in JSON."""
+    seed: int = 1
+    """Seed of models and prompts."""
+    minutes: Annotated[float, Within(0, 10_000)] = 90.0
+    """Time after which no further case begins."""
+    folder: Path = Path("build/kv-conformance")
+    """Folder for models, logs and files of stores."""
+    results: Path = Path("results/kv-conformance")
+    """Folder for the results."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class BenchOptions:
+    """Which benchmark `make bench` runs; each has variables of its own."""
+
+    what: Annotated[str, OneOf(BENCHMARKS)] | None = None
+    """Part that is measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class TestOptions:
+    """What `make test-bmv2` plays (tests/differential)."""
+
+    differential_seed: int = 1
+    """Seed of the packets that both engines get."""
+
+
+HERE: Final = __name__
+COMMANDS: Final = {
+    "run": "emulator.options:RunOptions",
+    "topo": "experiments.run.topo:TopoOptions",
+    "shell": "experiments.run.shell:ShellOptions",
+    "policies": "experiments.policies.options:Options",
+    "tiers": "experiments.tiers.options:TiersOptions",
+    "incast": "experiments.incast.options:IncastOptions",
+    "guidelines": "experiments.guidelines.__main__:GuidelinesOptions",
+    "engines": "experiments.engines.options:EnginesOptions",
+    "kv-conformance": f"{HERE}:ConformanceOptions",
+    "blocks": "experiments.blocks.options:BlocksOptions",
+    "faults": "experiments.faults.options:Options",
+    "congestion": "experiments.congestion.__main__:Options",
+    "soak": "experiments.faults.soak:Options",
+    "intruders": "experiments.faults.intruders:Options",
+    "routing": "experiments.routing.__main__:RoutingOptions",
+    "validate": "experiments.validate.options:ValidateOptions",
+    "study": "experiments.study.options:StudyOptions",
+    "claims": "experiments.claims.__main__:ClaimsOptions",
+    "simulate-faults": "experiments.simulate_faults.__main__:Options",
+    "codecs": "experiments.codecs.__main__:Options",
+    "worth": "experiments.worth.__main__:Options",
+    "bench": f"{HERE}:BenchOptions",
+    "bench switch": "experiments.bench.switch.options:BenchOptions",
+    "bench tables": "experiments.bench.tables.__main__:Options",
+    "bench hosts": "experiments.bench.hosts.__main__:Options",
+    "bench control": "experiments.bench.control.__main__:Options",
+    "bench slots": "experiments.bench.slots.__main__:Options",
+    "bench emulation": "experiments.bench.emulation.__main__:Options",
+    "bench values": "experiments.bench.values.__main__:ValuesOptions",
+    "bench disturbance": "experiments.bench.disturbance.__main__:Options",
+    "stf": f"{HERE}:StfOptions",
+    "corpus": f"{HERE}:CorpusOptions",
+    "test-bmv2": f"{HERE}:TestOptions",
+    "mutate": "experiments.mutate.__main__:Options",
+    "fuzz": f"{HERE}:FuzzOptions",
+}
+"""Target of the Makefile -> module and dataclass of its keys."""
+ANY: Final = "*"
+"""Command of the keys that every command has."""
+
+
+def declared(command: str) -> type:
+    """Return the dataclass with a command's keys."""
+    module, _, name = COMMANDS[command].partition(":")
+    found: type = getattr(import_module(module), name)
+    return found
+
+
+def keys_by_command() -> dict[str, tuple[Key, ...]]:
+    """Return all keys, those of every command under ANY."""
+    every = (*keys_of(Verbosity), *keys_of(Processes))
+    return {ANY: every} | {name: keys_of(declared(name)) for name in COMMANDS}

@@ -1,0 +1,66 @@
+"""Programs for something else: P4_14, and other architectures than v1model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.errors import CompileError
+from v1model.frontend.lexer import IDENTIFIER
+
+if TYPE_CHECKING:
+    from v1model.frontend.lexer import Token
+
+# Words that begin a declaration of P4_14, with a name and a brace behind them.
+_P4_14_ONLY = frozenset({"header_type", "field_list", "field_list_calculation", "calculated_field"})
+# What follows these keywords in P4_14 and in no P4_16.
+_P4_14_SHAPES = {
+    "header": [[IDENTIFIER, IDENTIFIER, ";"]],
+    "control": [[IDENTIFIER, "{", "apply"], [IDENTIFIER, "{", "if"], [IDENTIFIER, "{", "}"]],
+    "parser": [[IDENTIFIER, "{", "return"], [IDENTIFIER, "{", IDENTIFIER]],
+}
+_OTHER_ARCHITECTURES = {
+    "psa.p4": "PSA", "bmv2/psa.p4": "PSA", "pna.p4": "PNA", "dpdk/psa.p4": "PSA", "dpdk/pna.p4": "PNA",
+    "tna.p4": "TNA", "t2na.p4": "T2NA", "ebpf_model.p4": "eBPF", "ubpf_model.p4": "uBPF",
+    "xdp_model.p4": "XDP",
+}  # fmt: skip
+
+_INCLUDE_CORE = "it is declared in core.p4: #include <core.p4>"
+_INCLUDE_V1MODEL = "it is declared in v1model.p4: #include <v1model.p4>"
+HINTS = {
+    "V1Switch": _INCLUDE_V1MODEL,
+    "standard_metadata_t": _INCLUDE_V1MODEL,
+    "mark_to_drop": _INCLUDE_V1MODEL,
+    "packet_in": _INCLUDE_CORE,
+    "packet_out": _INCLUDE_CORE,
+    "printf": 'log_msg("...", {value}) writes to the log',
+    "print": 'log_msg("...", {value}) writes to the log',
+    "drop": "v1model's is mark_to_drop(standard_metadata)",
+    "modify_field": "that is P4_14; here it is an assignment: field = value;",
+    "add_header": "that is P4_14; here it is header.setValid();",
+    "remove_header": "that is P4_14; here it is header.setInvalid();",
+}
+"""What to do about a name that is not declared, where the name itself says it."""
+
+
+def p4_14_error(tokens: list[Token]) -> CompileError | None:
+    """Return the error of a text that is P4_14, None for any other."""
+    for position, token in enumerate(tokens[:-3]):
+        following = [other.kind for other in tokens[position + 1 : position + 4]]
+        if token.kind == IDENTIFIER and token.text in _P4_14_ONLY and following[:2] == [IDENTIFIER, "{"]:
+            break
+        if following in _P4_14_SHAPES.get(token.kind, ()):
+            break
+    else:
+        return None
+    hint = "translate it to P4_16 first: p4test --std p4-14 --pp translated.p4 program.p4"
+    return CompileError("this is P4_14, and only P4_16 is read", token.span, hint)
+
+
+def architecture_hint(include: str) -> str:
+    """Return a hint about an include file that is not there, if it is another architecture's; else ""."""
+    name = _OTHER_ARCHITECTURES.get(include)
+    return (
+        f"that is {name}; this compiler is for v1model: #include <v1model.p4> and V1Switch(...) main;"
+        if name
+        else ""
+    )

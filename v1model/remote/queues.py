@@ -1,0 +1,32 @@
+"""Commands for queues, over weir-switch's own call beside P4Runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.stf.parser import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from v1model.remote.data_plane import RemoteDataPlane
+
+
+class QueueCommands:
+    """`commands`: name to (fewest arguments, what it does), as simple_switch_CLI has them. Priorities are
+    those of standard_metadata.priority."""
+
+    def __init__(self, data_plane: RemoteDataPlane) -> None:
+        self._data_plane = data_plane
+        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
+            "set_queue_depth": (1, lambda words: self._limit("depth_packets", words)),
+            "set_queue_rate": (1, lambda words: self._limit("packets_per_s", words)),
+        }
+
+    def _limit(self, name: str, words: Sequence[str]) -> None:
+        """VALUE [PORT [PRIORITY]]; without them all ports, all queues. 0 is no limit."""
+        if len(words) > 3:
+            raise ValueError("expected a number, a port and a priority")
+        value, *place = (parse_number(word) for word in words)
+        port, priority = (*place, None, None)[:2]
+        self._data_plane.limit_queues({name: value}, port, priority)

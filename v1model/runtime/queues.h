@@ -1,0 +1,60 @@
+/* The traffic manager between ingress and egress: which packets wait for a port, in which order and how fast
+ * they leave, and which are dropped or marked. A switch without it (sw->queues NULL) hands each packet to egress
+ * at once. */
+#ifndef WEIR_QUEUES_H
+#define WEIR_QUEUES_H
+
+#include "port.h"
+
+enum {
+    QUEUES = 8, /* of a port, one for each value of standard_metadata.priority */
+    DEFAULT_DEPTH_PACKETS = 64,
+    SPARE_JOBS = 512, /* that packets in queues leave to the others */
+};
+
+/* 0 stands for no limit, no mark, and for a weight: strict priority. */
+struct queue_limits {
+    uint64_t depth_packets, depth_bytes, packets_per_s, bits_per_s, weight, ecn_packets, ecn_bytes;
+};
+
+struct queue {
+    struct queue_limits limits;
+    struct job_queue jobs;
+    uint64_t bytes, free_ns; /* waiting; when the next packet may leave */
+    uint64_t packet_ns;      /* 1 / packets_per_s */
+    uint64_t sent, dropped, marked;
+};
+
+struct port_queues {
+    uint64_t packets_per_s, packet_ns, bits_per_s, free_ns;
+    uint64_t credit; /* packets that the queue `turn` may still send in its turn */
+    uint32_t packets, turn;
+    uint8_t used; /* a bit for each queue with packets */
+    bool listed;
+    struct queue queue[QUEUES];
+};
+
+struct queues {
+    uint32_t per_port; /* priorities from here on are the highest */
+    uint32_t waiting;  /* packets in all queues */
+    uint32_t listed_count;
+    uint16_t listed[PORTS]; /* ports with packets */
+    bool limited[PORTS];    /* packets for the others go to egress at once */
+    struct port_queues port[PORTS];
+};
+
+/* Of ports that are limited. Whether the queue of the packet has room; else that is counted there. */
+bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority);
+/* Takes the packet, which was admitted. */
+void queues_put(struct vswitch *sw, struct job *job, unsigned priority);
+/* Every packet whose time has come goes through egress, in the order of those times. In the library form the switch's
+ * clock stands at that time meanwhile. */
+void queues_serve(struct vswitch *sw, uint64_t until_us);
+/* When the next packet leaves, in ns of the switch's clock; UINT64_MAX: none waits. */
+uint64_t queues_next_ns(const struct vswitch *sw);
+/* Drops what waits. */
+void queues_clear(struct vswitch *sw);
+/* Marks a packet that met a long queue, if it is IPv4 or IPv6 and says that it can be marked (RFC 3168). */
+void queues_mark(struct vswitch *sw, struct job *job);
+
+#endif
