@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass as declared
 
 from commands.command import Screen, run_command
-from commands.declarations import DECLARED, Variable, Within
+from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.intervals import Interval, mean_interval
 from commands.options import read
 from commands.parallel import run_all
@@ -43,6 +43,10 @@ Figures = Mapping[str, float]
 class ClaimsOptions(TraceOptions):
     """How much is simulated."""
 
+    traffic: tuple[Annotated[str, OneOf(WORKS)], ...] = tuple(WORKS)
+    """Generated traffic to simulate."""
+    systems: tuple[Annotated[str, OneOf(SYSTEMS)], ...] = tuple(SYSTEMS)
+    """Systems to simulate; a claim needs both of its two."""
     requests: Annotated[int, Within(20, 100_000)] = 170
     """Requests of each simulation."""
     seed: Annotated[int, Within(0, 2**31)] = 1
@@ -65,18 +69,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: ClaimsOptions) -> int:
-    works = WORKS | agents_works(options)
+    works = {name: WORKS[name] for name in options.traffic} | agents_works(options)
     measured = compute(works, options, screen)
     claims = [
         claim(work, one, other, measured)
         for work in works.values()
         for one, other in CLAIMS
-        if (work.name, one) in measured
+        if {one, other} <= set(options.systems)
     ]
     options.results.mkdir(parents=True, exist_ok=True)
     table = write_table(options.results / "claims.md", claims)
     for work in works.values():
-        means = {name: _means(measured[work.name, name]) for name in SYSTEMS}
+        means = {name: _means(measured[work.name, name]) for name in options.systems}
         draw(options.results, work, means)
     (options.results / "ranks.md").write_text("\n".join(ranks.table()) + "\n")
     _write(options.results / "summary.json", options, claims, measured)
@@ -88,7 +92,7 @@ def compute(
     works: Mapping[str, Work], options: ClaimsOptions, screen: Screen
 ) -> dict[tuple[str, str], list[Figures]]:
     """Figures of each traffic and system, in order of seeds."""
-    cells = [(work, name) for work in works for name in SYSTEMS]
+    cells = [(work, name) for work in works for name in options.systems]
     jobs = [(*cell, seed) for cell in cells for seed in range(options.seed, options.seed + options.seeds)]
 
     def work(job: tuple[str, str, int]) -> Figures:

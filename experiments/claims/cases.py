@@ -33,10 +33,10 @@ class Work:
 WORKS = {
     work.name: work
     for work in (
-        Work("swarm, free routing", "swarm", 16, "random", "16 sub-agents within 500 ms, 16 nodes"),
-        Work("swarm, sessions stay", "swarm", 16, "sessions", "as above, a swarm stays at one node"),
-        Work("rollouts, free routing", "rollouts", 16, "random", "16 samples within 100 ms, 16 nodes"),
-        Work("rollouts, samples stay", "rollouts", 16, "sessions", "as above, a prompt stays at one node"),
+        Work("swarm", "swarm", 16, "random", "16 sub-agents within 500 ms on 16 nodes at random"),
+        Work("swarm-affinity", "swarm", 16, "sessions", "as above, a swarm stays at one node"),
+        Work("rollouts", "rollouts", 16, "random", "16 samples within 100 ms on 16 nodes at random"),
+        Work("rollouts-affinity", "rollouts", 16, "sessions", "as above, a prompt stays at one node"),
         Work(
             "prefill-decode",
             "prefill-decode",
@@ -44,9 +44,9 @@ WORKS = {
             "round_robin",
             "1 node writes, 4 read within 20 ms, no NVLink",
         ),
-        Work("cold start", "cold-start", 9, "round_robin", "8 nodes without the prefix within 1 s"),
+        Work("cold-start", "cold-start", 9, "round_robin", "8 nodes without the prefix within 1 s"),
         Work(
-            "ranks across servers",
+            "ranks",
             "ranks",
             9,
             "round_robin",
@@ -69,19 +69,19 @@ class System:
 SYSTEMS = {
     "nothing": System("stores", "none", {}),
     "merging": System("merging", "pending table, below 10 MB of SRAM", {}),
-    "SRAM pool": System("sram", "100 MB of SRAM", {"pool": {"size_gb": 0.1}}),
-    "DRAM pool": System("switch", "256 GB of DRAM beside the switch", {}),
-    "lent DRAM, 98 %": System("lent", "none", {}),
-    "lent DRAM, 87 %": System("lent", "none", {"direct": {"peer_share": RDMA_SHARE}}),
-    "lent DRAM, merging": System("answered_merge", "pending table, below 10 MB of SRAM", {}),
+    "sram-pool": System("sram", "100 MB of SRAM", {"pool": {"size_gb": 0.1}}),
+    "dram-pool": System("switch", "256 GB of DRAM beside the switch", {}),
+    "lent-98": System("lent", "none", {}),
+    "lent-87": System("lent", "none", {"direct": {"peer_share": RDMA_SHARE}}),
+    "lent-merging": System("answered_merge", "pending table, below 10 MB of SRAM", {}),
 }
 CLAIMS = (
     ("merging", "nothing"),
-    ("SRAM pool", "merging"),
-    ("DRAM pool", "merging"),
-    ("merging", "lent DRAM, 98 %"),
-    ("merging", "lent DRAM, 87 %"),
-    ("lent DRAM, merging", "lent DRAM, 98 %"),
+    ("sram-pool", "merging"),
+    ("dram-pool", "merging"),
+    ("merging", "lent-98"),
+    ("merging", "lent-87"),
+    ("lent-merging", "lent-98"),
 )
 """The first over the second."""
 
@@ -114,7 +114,7 @@ def agents_works(options: TraceOptions) -> dict[str, Work]:
         return {}
     condition = f"{options.sessions_per_hour:g} sessions an hour, {Path(options.trace).name}, 8 nodes"
     works = (
-        Work("agents, free routing", "agents", 8, "random", condition),
-        Work("agents, sessions stay", "agents", 8, "sessions", condition),
+        Work("agents", "agents", 8, "random", condition),
+        Work("agents-affinity", "agents", 8, "sessions", condition),
     )
     return {work.name: work for work in works}

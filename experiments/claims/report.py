@@ -81,7 +81,7 @@ def draw(folder: Path, work: Work, means: Mapping[str, Mapping[str, float]]) -> 
         axis.barh(names, [means[one][name] for one in names])
         axis.set_xlabel(f"time to first token, {title}, s")
     figure.suptitle(f"{work.name}: {work.condition}", fontsize=9)
-    return save(figure, folder, work.name.replace(",", "").replace(" ", "-"), ("png",))[0]
+    return save(figure, folder, work.name, ("png",))[0]
 
 
 def _ratio(one: Interval) -> str:

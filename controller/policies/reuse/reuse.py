@@ -1,7 +1,7 @@
 """The project's own policy: a pool of the blocks whose learned value is highest (`learned.py`).
 
-A block enters when it is asked for, if it is wanted. What leaves first is what is not wanted any more, of
-that what was asked for or given up longest ago."""
+A block enters when it is asked for, if it is wanted or there is room. What leaves first is what is not
+wanted any more, of that what was asked for or given up longest ago."""
 
 from __future__ import annotations
 
@@ -252,7 +252,8 @@ class Reuse(Policy):
             if self._shares is not None:
                 self._shares.touched(key)
             return NOTHING
-        if not found or (self._shares is not None and key in self._shares):
+        has_place = found or self.room.fits(fragments)  # the pool may have lost what is wanted
+        if not has_place or (self._shares is not None and key in self._shares):
             return NOTHING
         leaving: list[Decision] = []
         while not self.room.fits(fragments):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.claims import __main__ as claims
-from experiments.claims import cases, ranks
+from experiments.claims import ranks
 from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, scenario
 from experiments.claims.live import MODES, ROWS, ratio
 from experiments.claims.live import scenario as live_scenario
@@ -24,14 +24,9 @@ def test_every_case_can_be_simulated() -> None:
     assert {name for pair in CLAIMS for name in pair} <= set(SYSTEMS)
 
 
-def test_claims_are_written_with_all_that_they_depend_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    works = {name: WORKS[name] for name in ("prefill-decode",)}
-    monkeypatch.setattr(claims, "WORKS", works)
-    monkeypatch.setattr(cases, "WORKS", works)
-    monkeypatch.setattr(claims, "CLAIMS", (("merging", "nothing"),))
-    assert claims.main(["--requests=20", "--seeds=2", "--jobs=1", f"--results={tmp_path}", "-q"]) == 0
+def test_claims_are_written_with_all_that_they_depend_on(tmp_path: Path) -> None:
+    chosen = ["--traffic=prefill-decode", "--systems=nothing,merging", "--requests=20", "--seeds=2"]
+    assert claims.main([*chosen, "--jobs=1", f"--results={tmp_path}", "-q"]) == 0
     head, _, row = (tmp_path / "claims.md").read_text().splitlines()
     assert head.count("|") == row.count("|")
     assert "1 node writes, 4 read within 20 ms" in row

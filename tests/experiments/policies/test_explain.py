@@ -191,6 +191,8 @@ def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         told_of_log(log, "zz")
 
 
-def test_a_log_needs_a_key() -> None:
+def test_a_log_needs_a_key(tmp_path: Path) -> None:
+    log = tmp_path / "s1.jsonl"
+    log.touch()
     with pytest.raises(OptionError, match="EXPLAIN"):
-        parse_options(["--events", "s1.jsonl"])
+        parse_options(["--events", str(log)])

@@ -193,6 +193,15 @@ def test_what_is_not_wanted_leaves_first_and_of_equals_what_came_first() -> None
     assert not core.is_wanted(9)
 
 
+def test_what_the_pool_lost_leaves_room_for_others() -> None:
+    policy = Checked(Reuse(3))
+    for key in range(3):
+        policy.handle(Miss(key, 0.0))
+    policy.handle(Lost(1, 1.0))
+    assert policy.handle(Miss(9, 2.0)) == (Admit(9),)
+    policy.check_all()
+
+
 def test_evictions_say_how_likely_reuse_is() -> None:
     policy, chances = Reuse(200), []
     for request in generate("chat", 1, 500).requests:
