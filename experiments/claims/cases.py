@@ -34,9 +34,17 @@ WORKS = {
     work.name: work
     for work in (
         Work("swarm", "swarm", 16, "random", "16 sub-agents within 500 ms on 16 nodes at random"),
-        Work("swarm-affinity", "swarm", 16, "sessions", "as above, a swarm stays at one node"),
+        Work(
+            "swarm-affinity",
+            "swarm",
+            16,
+            "sessions",
+            "16 sub-agents within 500 ms, all at the node of their parent, 16 nodes",
+        ),
         Work("rollouts", "rollouts", 16, "random", "16 samples within 100 ms on 16 nodes at random"),
-        Work("rollouts-affinity", "rollouts", 16, "sessions", "as above, a prompt stays at one node"),
+        Work(
+            "rollouts-affinity", "rollouts", 16, "sessions", "16 samples within 100 ms, all at one node of 16"
+        ),
         Work(
             "prefill-decode",
             "prefill-decode",

@@ -24,6 +24,9 @@ TITLES = (
     "cache, $/h",
 )
 
+LEAST_CHANGE = 0.0005
+"""A ratio nearer to 1 is written as 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -86,4 +89,5 @@ def draw(folder: Path, work: Work, means: Mapping[str, Mapping[str, float]]) -> 
 
 def _ratio(one: Interval) -> str:
     text = f"{one.mean:.3f} ({one.low:.3f} to {one.high:.3f})"
-    return text if one.low <= 1 <= one.high else f"**{text}**"
+    is_clear = not one.low <= 1 <= one.high and abs(one.mean - 1) >= LEAST_CHANGE
+    return f"**{text}**" if is_clear else text
