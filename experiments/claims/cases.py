@@ -76,12 +76,12 @@ class System:
 
 SYSTEMS = {
     "nothing": System("stores", "none", {}),
-    "merging": System("merging", "pending table, below 10 MB of SRAM", {}),
+    "merging": System("merging", "a pending table of 16,384 cells, no blocks", {}),
     "sram-pool": System("sram", "100 MB of SRAM", {"pool": {"size_gb": 0.1}}),
     "dram-pool": System("switch", "256 GB of DRAM beside the switch", {}),
     "lent-98": System("lent", "none", {}),
     "lent-87": System("lent", "none", {"direct": {"peer_share": RDMA_SHARE}}),
-    "lent-merging": System("answered_merge", "pending table, below 10 MB of SRAM", {}),
+    "lent-merging": System("answered_merge", "a pending table of 16,384 cells, no blocks", {}),
 }
 CLAIMS = (
     ("merging", "nothing"),
