@@ -27,7 +27,7 @@ from experiments.simulate.emulate import Emulator
 from experiments.study.live import played, simulated
 from experiments.study.played import MEAN_S
 from simulator.scenario import GB, Scenario
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 from workload.cost import make_cost_model
 
 ROWS = {
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: LiveOptions) -> int:
-    check_root()
+    check_machine()
     options.results.mkdir(parents=True, exist_ok=True)
     opened = OpenNetworks(screen, options.results, {"revision": revision()})
     records: list[dict[str, Any]] = []
