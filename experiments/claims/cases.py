@@ -9,7 +9,7 @@ from typing import Any
 
 from commands.trace_options import TraceOptions
 from experiments.study.systems import SHARES, Setting, system
-from simulator.scenario import Scenario
+from scenario import Scenario
 
 RDMA_SHARE = SHARES["RDMA as measured"]
 AGENTS_BLOCK_TOKENS = 2048

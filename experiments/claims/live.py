@@ -26,7 +26,7 @@ from experiments.logs import OpenNetworks
 from experiments.simulate.emulate import Emulator
 from experiments.study.live import played, simulated
 from experiments.study.played import MEAN_S
-from simulator.scenario import GB, Scenario
+from scenario import GB, Scenario
 from topologies.machine_check import check_machine
 from workload.cost import make_cost_model
 

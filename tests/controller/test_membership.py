@@ -76,6 +76,16 @@ def test_a_host_whose_values_have_another_size_is_left_out_and_named_once(
     ]
 
 
+def test_a_host_that_was_right_meanwhile_is_named_again(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.beat()
+    said = hello(world.membership, ONE)
+    other = replace(said, message=said.message._replace(chain_blocks=8192))
+    for answer in (other, other, said, other):
+        world.membership.hello(answer, world.now_s)
+    assert sum("is left out" in record.getMessage() for record in caplog.records) == 2
+
+
 def test_three_missing_heartbeats_are_down_and_two_are_not() -> None:
     world = World()
     world.beat(5)
