@@ -19,7 +19,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study claims codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -125,6 +125,9 @@ validate: told-validate compiled ## the simulator against the emulator and the l
 
 study: told-study compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
 	@$(PYTHON) -m experiments.study
+
+claims: $(READY_ALL) compiled ## what merging and pools are worth where many readers need the same blocks (TRAFFIC, SYSTEMS, TRACE, SEEDS)
+	@$(PYTHON) -m experiments.claims
 
 simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
 	@$(PYTHON) -m experiments.simulate_faults

@@ -126,6 +126,7 @@ COMMANDS: Final = {
     "routing": "experiments.routing.__main__:RoutingOptions",
     "validate": "experiments.validate.options:ValidateOptions",
     "study": "experiments.study.options:StudyOptions",
+    "claims": "experiments.claims.__main__:ClaimsOptions",
     "simulate-faults": "experiments.simulate_faults.__main__:Options",
     "codecs": "experiments.codecs.__main__:Options",
     "worth": "experiments.worth.__main__:Options",

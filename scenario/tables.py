@@ -21,7 +21,7 @@ from workload.blend import DEFAULT_SHARE
 from workload.compression import CODERS, CPU, NONE, codecs
 from workload.cost import ATTENTION_SHARES, DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.schedule import SCHEDULERS
-from workload.shapes import PLAYED_SHAPES
+from workload.shapes import played_shape
 
 SIMULATED_REQUESTS = 1000
 MAX_POOL_BLOCKS = 65_536
@@ -37,7 +37,7 @@ SWITCHES = "switches"
 class Workload(TraceSource):
     """What is asked of the system."""
 
-    shape: Annotated[str, OneOf(PLAYED_SHAPES), Variable("SHAPE")] = "agents"
+    shape: Annotated[str, AfterValidator(played_shape), Variable("SHAPE")] = "agents"
     """Shape of the generated trace."""
     requests: Annotated[int | None, Within(1, 10_000_000), Variable("REQUESTS")] = None
     """Requests that are served; default: 1,000 simulated, and played 240 generated or 600 of a TRACE."""

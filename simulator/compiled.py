@@ -37,7 +37,7 @@ FLAGS = (
 _SIMULATOR = (
     "budget chunks client control decoders direct events front gpu hints holders lane lanes lenders link "
     "messages network node peers prefix prefix_routing pushed record routing simulation steps store switch "
-    "system warm watched_routing workload"
+    "session_times system warm watched_routing workload"
 )
 _EMULATED = (
     "answers client control cpu lanes lenders live_puts machine network node pushed reported routing store "

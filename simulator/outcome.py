@@ -84,6 +84,8 @@ def outcome(system: System, cpu_s: float) -> SimResult:
         blended=sum_blends([record.blend for record in records if record.blend is not None]),
         between_tokens_s=spread_of(gpu.gaps for gpu in system.gpus()),
         end_to_end_s=spread([record.end_s - record.arrival_s for record in records]),
+        sessions_per_hour=system.session_times.sessions * 3600 / duration_s,
+        group_ttft_s=system.session_times.groups(),
         fetch_s=sum(record.fetch_s for record in records),
         refused_blocks=sum(node.refused_blocks for node in system.nodes),
         copied_down_blocks=sum(node.copied_down_blocks for node in system.nodes),

@@ -84,6 +84,11 @@ class SimResult:
     """Time from each token of each answer to the next; TPOT is its mean over one answer."""
     end_to_end_s: Spread = field(default_factory=Spread)
     """From a request's arrival to its last token."""
+    sessions_per_hour: float = 0.0
+    """Sessions of which all requests were answered; 0 where requests say of no session."""
+    group_ttft_s: Spread = field(default_factory=Spread)
+    """Of requests that wait for the same answer, as sub-agents do: from the first one's arrival to the last
+    one's first token."""
     fetch_s: float = 0.0
     """Sum over requests, from asking for blocks to having them."""
     refused_blocks: int = 0

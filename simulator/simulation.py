@@ -121,11 +121,18 @@ class _Run:
         for request, planned in arrivals:
             yield self._loop.process(self._serve(request, planned))
 
+    def _first_token(self, request: Request, route: Route) -> None:
+        if request.place is not None:
+            self._system.session_times.first_token(request.place, self._loop.now)
+        self._system.router.prefilled(route)
+
     def _serve(self, request: Request, planned: Route | None) -> Steps:
         route = self._system.router.route(request, planned)
         if route is not None:
             chain = self._system.library.chain(request)
-            done = partial(self._system.router.prefilled, route)
+            done = partial(self._first_token, request, route)
+            if request.place is not None:
+                self._system.session_times.came(request.place, self._loop.now)
             chunks = self._system.library.chunks(request)
             yield from self._system.nodes[route.node].serve(request, chain, chunks, route.fetch, done)
             self._system.router.answered(route)

@@ -54,6 +54,7 @@ from simulator.peers import PeerHints, PeerPool
 from simulator.prefix_routing import LiveRouter, make_router
 from simulator.pushed import PushedParts
 from simulator.routing import ClusterParts, Router, SimulatedCluster
+from simulator.session_times import SessionTimes
 from simulator.steps import StepNode
 from simulator.store import Store
 from simulator.switch import Switch, SwitchOptions
@@ -152,6 +153,7 @@ class System:
         if carrier is not None and carrier.machine.node_report_s and scenario.workload.scheduler == CONDUCTOR:
             cluster = ReportedCluster(self.loop, parts, carrier.machine, scenario.workload.seed, past)
         given = (scenario.workload, scenario.nodes, cluster, self._live_router(cluster))
+        self.session_times = SessionTimes()
         self.router = Router(*given) if carrier is None else EmulatedRouter(*given, carrier)
 
     def _build_lenders(self) -> Lenders:

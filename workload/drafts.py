@@ -19,6 +19,8 @@ class Draft(NamedTuple):
     arrival_s: float
     prompt: tuple[tuple[str, int], ...]
     output_tokens: int
+    think_s: float = 0.0
+    """Of a shape with sessions: from the answer to the session's first request on; 0 for that one."""
 
 
 Sessions = Iterator[list[Draft]]
@@ -34,6 +36,8 @@ class Shape:
     sessions: Callable[[Random, float], Sessions]
     retrieved: str | None = None
     """How names of segments begin that are looked up in a corpus: blocks of nothing else are chunks."""
+    has_sessions: bool = False
+    """Whether requests say which session they are of, and wait for the answer to its first one."""
 
 
 def lognormal(rng: Random, median: float, sigma: float) -> int:

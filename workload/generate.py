@@ -16,8 +16,9 @@ from itertools import islice
 from random import Random
 
 from workload.drafts import Draft, Sessions
-from workload.shapes import EVERY_SHAPE
-from workload.trace import CHUNK_IDS, MOONCAKE, SESSION, Request, Trace
+from workload.fan_in import ShapeError
+from workload.shapes import EVERY_SHAPE, find_shape
+from workload.trace import CHUNK_IDS, MOONCAKE, SESSION, InSession, Request, Trace
 
 DEFAULT_SHAPE = "agents"
 DEFAULT_REQUESTS = 2000
@@ -39,18 +40,21 @@ def generate(
 ) -> Trace:
     """A trace of `requests` requests; the same arguments give the same trace on any machine. With blocks of
     another size it is the same prompts at the same times."""
-    if shape not in EVERY_SHAPE:
-        raise GenerateError(f"no shape {shape!r}: choose one of {', '.join(EVERY_SHAPE)}")
     if requests < 1:
         raise GenerateError(f"there must be at least one request, not {requests}")
-    chosen = EVERY_SHAPE[shape]
+    try:
+        chosen = find_shape(shape)
+    except ShapeError as error:
+        raise GenerateError(str(error)) from None
     rate = chosen.requests_per_s if requests_per_s is None else requests_per_s
     if not 0 < rate < float("inf"):
         raise GenerateError(f"the rate must be above 0 requests a second, not {rate:g}")
     if block_tokens < 1:
         raise GenerateError(f"a block has at least one token, not {block_tokens}")
-    drafts = islice(in_order(chosen.sessions(Random(seed), rate)), requests)
-    numbered = tuple(number_blocks(drafts, chosen.retrieved, block_tokens))
+    placed = list(islice(in_order(chosen.sessions(Random(seed), rate)), requests))
+    numbered = tuple(number_blocks((draft for _, draft in placed), chosen.retrieved, block_tokens))
+    if chosen.has_sessions:
+        numbered = _in_sessions(numbered, placed)
     return Trace(name_of(shape, seed), replace(MOONCAKE, block_tokens=block_tokens), numbered)
 
 
@@ -59,14 +63,31 @@ def name_of(shape: str, seed: int) -> str:
     return f"{shape} seed {seed}"
 
 
-def in_order(sessions: Sessions) -> Iterator[Draft]:
-    """All requests of all sessions by arrival; sessions come in order of their start."""
-    waiting: list[Draft] = []
-    for session in sessions:
-        while waiting and waiting[0].arrival_s <= session[0].arrival_s:
-            yield heapq.heappop(waiting)
+def in_order(sessions: Sessions) -> Iterator[tuple[int, Draft]]:
+    """All requests by arrival, each with its session's number; sessions come in order of their start."""
+    waiting: list[tuple[Draft, int]] = []
+    for number, session in enumerate(sessions):
+        while waiting and waiting[0][0].arrival_s <= session[0].arrival_s:
+            draft, of = heapq.heappop(waiting)
+            yield of, draft
         for draft in session:
-            heapq.heappush(waiting, draft)
+            heapq.heappush(waiting, (draft, number))
+
+
+def _in_sessions(requests: Sequence[Request], placed: Sequence[tuple[int, Draft]]) -> tuple[Request, ...]:
+    """The requests with their places in sessions: all wait for the answer to the first of theirs."""
+    first: dict[int, int] = {}
+    for number, (session, _) in enumerate(placed):
+        first.setdefault(session, number)
+    return tuple(
+        replace(
+            request,
+            place=InSession(
+                session, number, () if first[session] == number else (first[session],), draft.think_s
+            ),
+        )
+        for number, (request, (session, draft)) in enumerate(zip(requests, placed, strict=True))
+    )
 
 
 def number_blocks(

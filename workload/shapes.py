@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 
 from workload.adversarial import ADVERSARIAL
 from workload.drafts import Draft, Sessions, Shape, lognormal, mixed, starts, zipf_weights
+from workload.fan_in import FAN_IN, ShapeError
 from workload.services import SERVICES
 
 MAX_PROMPT_TOKENS = 120_000
@@ -207,6 +209,27 @@ COMPARED_SHAPES = {**ALL_SHAPES, SERVICES.name: SERVICES}
 PASSAGES = Shape(
     "passages", "questions over passages that fill blocks, in any order", 4.0, passages, "passage "
 )
-PLAYED_SHAPES = {**SHAPES, PASSAGES.name: PASSAGES}
-"""Those of real use, with the one that is made for blending."""
-EVERY_SHAPE = {**COMPARED_SHAPES, PASSAGES.name: PASSAGES}
+FAN_IN_SHAPES = {name: fan_in.shape() for name, fan_in in FAN_IN.items()}
+PLAYED_SHAPES = {**SHAPES, PASSAGES.name: PASSAGES, **FAN_IN_SHAPES}
+"""Those of real use, with the one that is made for blending, and those with many readers of the same."""
+EVERY_SHAPE = {**COMPARED_SHAPES, PASSAGES.name: PASSAGES, **FAN_IN_SHAPES}
+
+
+def find_shape(text: str, among: Mapping[str, Shape] = EVERY_SHAPE) -> Shape:
+    """Return a shape by its name, behind which parameters may stand: `swarm:sub_agents=64,within_ms=50`.
+    Raises ShapeError that lists what there is."""
+    name, _, given = text.partition(":")
+    if name not in among:
+        raise ShapeError(f"there is no {name!r:.40}: choose one of {', '.join(among)}")
+    if not given:
+        return among[name]
+    if name not in FAN_IN:
+        raise ShapeError(f"{name} has no parameters: leave out {given!r:.40}")
+    pairs = [part.partition("=") for part in given.split(",")]
+    return FAN_IN[name].changed({key.strip(): value.strip() for key, _, value in pairs}).shape()
+
+
+def played_shape(text: str) -> str:
+    """Return the text of a shape that systems are run with; raises ShapeError."""
+    find_shape(text, PLAYED_SHAPES)
+    return text

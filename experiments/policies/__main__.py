@@ -12,7 +12,6 @@ from rich.progress import TimeRemainingColumn
 
 from commands.command import Screen, run_command
 from experiments.policies import plots, report
-from experiments.policies.beforehand import in_words
 from experiments.policies.compare import OURS, compare
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
 from experiments.policies.options import Options, parse_options
@@ -34,8 +33,6 @@ def _run(screen: Screen, options: Options) -> int:
     for trace in traces:
         for warning in trace.warnings:
             screen.warn(warning, "trace")
-    if options.trace is not None and not options.cross and options.events is None:
-        screen.say(in_words(traces[0]))
     console, bar = screen.console, partial(_bar, screen)
     if options.cross:
         run_cross(console, options, cost, bar)

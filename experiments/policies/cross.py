@@ -3,8 +3,7 @@
 Families are the generated shapes, mixes of drawn services, the adversarial shapes, and the quarters by time
 of a trace, if one is given. Each has several members (seeds, or quarters), so a figure has an interval. The
 best baseline of each member and size is chosen afterwards, by what it saved there: no online policy could
-have known it. What there was to be earned is measured beside it: by the policy with counts of the very trace
-known beforehand, and by Belady, who knows all that comes.
+have known it. What there was to be earned is measured beside it, by Belady, who knows all that comes.
 
 Outcomes are kept in `cross/` (`kept.py`), so a run that was interrupted goes on where it ended."""
 
@@ -19,11 +18,9 @@ from statistics import fmean
 from commands.intervals import Interval, mean_interval, ratio_interval
 from commands.parallel import run_all
 from controller.policies.reuse.reuse_parts import Tuning
-from experiments.policies.beforehand import known_of_others
 from experiments.policies.kept import (
     EARLY,
     Contender,
-    InHindsight,
     Kept,
     Member,
     Outcome,
@@ -31,7 +28,6 @@ from experiments.policies.kept import (
     measure,
     of_file,
 )
-from experiments.policies.known import of_others
 from experiments.policies.pools import BELADY, CACHES, OWN
 from experiments.policies.stores import USUAL_LINKS, Links
 from workload.cost import CostModel
@@ -40,12 +36,12 @@ from workload.trace import Trace
 QUARTERS = 4
 CANDIDATES = (
     Tuning(),
-    Tuning(fade_ticks=1024.0),
+    Tuning(fade_pools=32.0),
     Tuning(prior_reuses=4.0, margin=0.1),
 )
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
 
-BEYOND = (InHindsight(), BELADY)
+BEYOND = (BELADY,)
 """Who knows of a trace what nobody can."""
 
 
@@ -77,10 +73,8 @@ class Held:
     that saved most by then."""
     early_interval: tuple[float, ...]
     """Half of their 95 % intervals."""
-    in_hindsight: float
-    """Mean ratio of the seconds that it would save with counts of the very trace known beforehand."""
     belady: float
-    """The same of Belady's."""
+    """Mean ratio of the seconds that Belady saves."""
     best: str
     """The baselines that were best."""
 
@@ -102,13 +96,10 @@ def quarters(trace: Trace) -> list[Trace]:
     return parts
 
 
-def quarters_of(trace: Trace | None, others: bool = True) -> list[Member]:
-    """A trace in quarters, if there is one; with `others`, what the other quarters tell is known beforehand
-    of each."""
+def quarters_of(trace: Trace | None) -> list[Member]:
+    """A trace in quarters, if there is one."""
     parts = quarters(trace) if trace is not None else []
-    drawn = known_of_others()
-    known = [[*drawn, *told] for told in of_others(parts)] if others else [drawn] * len(parts)
-    return [of_file("trace", number + 1, part, known[number]) for number, part in enumerate(parts)]
+    return [of_file("trace", number, part) for number, part in enumerate(parts, 1)]
 
 
 def cross(
@@ -161,7 +152,6 @@ def _leave_out(
             shipped=fmean(_ratio(kept, size, CANDIDATES[0], _saved_s) for kept in inside),
             early=tuple(ratio.mean for ratio in early),
             early_interval=tuple(ratio.half for ratio in early),
-            in_hindsight=fmean(_ratio(kept, size, InHindsight(), _saved_s) for kept in inside),
             belady=fmean(_ratio(kept, size, BELADY, _saved_s) for kept in inside),
             best=", ".join(
                 sorted({max(BASELINES, key=lambda b: kept[size, b].saved_s[-1]) for kept in inside})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
 
 from rich.console import Console
 from rich.table import Table
@@ -73,10 +72,10 @@ def _print_saved(console: Console, held: Sequence[Held]) -> None:
 
 def _print_beyond(console: Console, held: Sequence[Held]) -> None:
     table = Table(title="saved s / best baseline of each trace: what there was to be saved")
-    for name in ("family", "blocks", "reuse", "its own counts known", "Belady"):
+    for name in ("family", "blocks", "reuse", "Belady"):
         table.add_column(name, justify="left" if name == "family" else "right")
     for row in held:
-        beyond = (row.shipped, row.in_hindsight, row.belady)
+        beyond = (row.shipped, row.belady)
         table.add_row(row.family, f"{row.blocks:,}", *(f"{saved:.3f}" for saved in beyond))
     console.print(table)
 
@@ -87,13 +86,12 @@ def _in_words(rows: Sequence[Held]) -> str:
     least = min(rows, key=lambda row: row.saved)
     full = sum(row.belady < ENOUGH for row in rows)
     least_where = f"{least.family}, {least.blocks:,} blocks"
-    in_hindsight = fmean(row.in_hindsight for row in rows)
     return (
         f"{mean.mean:.3f} ±{mean.half:.3f} on average, at worst {least.saved:.3f} "
         f"±{least.saved_interval:.3f} ({least_where}), {min(row.worst for row in rows):.3f} on a single "
         f"trace; to the baseline that is best in a row {to_one.mean:.3f} ±{to_one.half:.3f}, at worst "
         f"{min(row.in_sum for row in rows):.3f}; block hits {min(row.hits for row in rows):.3f} at worst; "
-        f"with counts of the very trace known beforehand {in_hindsight:.3f} on average; in {full} of "
+        f"in {full} of "
         f"{len(rows)} rows Belady saves less than {ENOUGH:g} of the best baseline"
     )
 

@@ -15,8 +15,7 @@ from workload.trace import Trace
 
 ABLATION = "reuse without "
 WITHOUT = {
-    ABLATION + part: Parts(**{part: False})
-    for part in ("experts", "learned", "learning", "known", "memory", "lookahead", "prefix", "worth")
+    ABLATION + part: Parts(**{part: False}) for part in ("learning", "memory", "lookahead", "prefix", "worth")
 }
 """The reuse-value policy with one part switched off, by the name that reports give it."""
 

@@ -17,8 +17,6 @@ import controller.policies
 import workload
 from commands.own_thread import in_own_thread
 from controller.policies.reuse.reuse_parts import Tuning
-from controller.policies.reuse.reuse_prior import Counts
-from experiments.policies.known import counts_of
 from experiments.policies.pools import PolicyPool, make_pool, make_reuse
 from experiments.policies.replay import Prices, play
 from experiments.policies.stores import USUAL_LINKS, Links
@@ -39,8 +37,6 @@ class Member:
     identity: str
     """Changes when what is in the trace does."""
     make: Callable[[], Trace]
-    known: Sequence[Counts] | None = None
-    """What the policy knows of reuse beforehand, unless what it comes with."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +48,7 @@ class Outcome:
     block_hit: float
 
 
-@dataclass(frozen=True)
-class InHindsight:
-    """The policy with counts of the very trace known beforehand, of which it could be told by nobody."""
-
-
-Contender = str | Tuning | InHindsight
+Contender = str | Tuning
 """A baseline or Belady by name, or the policy, with these constants."""
 Kept = dict[tuple[int, str], Outcome]
 """By size and label of the contender."""
@@ -71,14 +62,12 @@ def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE
     return Member(shape, name, f"{_sources(workload)}{size}", make)
 
 
-def of_file(family: str, number: int, trace: Trace, known: Sequence[Counts]) -> Member:
-    """A trace that is there already, and what is known of reuse beforehand."""
+def of_file(family: str, number: int, trace: Trace) -> Member:
+    """A trace that is there already."""
     requests = [(request.arrival_s, request.blocks) for request in trace.requests]
     content = repr((trace.block_tokens, requests)).encode()
-    for counts in known:
-        content += counts.reuses.tobytes() + counts.exposure.tobytes()
     identity = sha256(content).hexdigest()[:16]
-    return Member(family, f"{family}-{number}", identity, lambda: trace, known)
+    return Member(family, f"{family}-{number}", identity, lambda: trace)
 
 
 def label(contender: Contender) -> str:
@@ -131,23 +120,14 @@ class _Replays:
     """Of one trace; what several of them need is made once."""
 
     def __init__(self, member: Member, cost: CostModel, links: Links) -> None:
-        self._trace, self._known, self._links = member.make(), member.known, links
+        self._trace, self._links = member.make(), links
         self._cost = replace(cost, block_tokens=self._trace.block_tokens)
 
     def outcome(self, contender: Contender, size: int) -> Outcome:
         """What a contender does in a pool of this size, from empty."""
-        match contender:
-            case str():
-                return in_own_thread(partial(self._of_baseline, contender, size))
-            case Tuning():
-                return self._of_reuse(size, contender, self._known)
-            case InHindsight():
-                return self._of_reuse(size, Tuning(), self._own_counts)
-
-    @cached_property
-    def _own_counts(self) -> list[Counts]:
-        own = counts_of(self._trace)
-        return [own] if own.reuses.any() else []
+        if isinstance(contender, str):
+            return in_own_thread(partial(self._of_baseline, contender, size))
+        return self._of_reuse(size, contender)
 
     @cached_property
     def _worths_s(self) -> list[list[float]]:
@@ -170,8 +150,8 @@ class _Replays:
             saved_s.append(sum(worth_s[: had.index(False)] if False in had else worth_s))
         return self._outcome(saved_s, hits)
 
-    def _of_reuse(self, size: int, tuning: Tuning, known: Sequence[Counts] | None) -> Outcome:
-        policy = make_reuse(size, self._trace, self._cost, tuning=tuning, known=known)
+    def _of_reuse(self, size: int, tuning: Tuning) -> Outcome:
+        policy = make_reuse(size, self._trace, self._cost, tuning=tuning)
         ledger = play(self._trace, PolicyPool(policy), self._cost, self._links)
         return self._outcome(ledger.saved_s, ledger.hits)
 

@@ -47,9 +47,6 @@ class Options(TraceOptions):
     """Leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time."""
     seeds: Annotated[int, Within(1, 1000)] = 5
     """Traces of each shape that CROSS compares, from SEED on."""
-    others: bool = True
-    """With CROSS, what `reuse` knows beforehand of each quarter of TRACE is what the other quarters and
-    mixes of drawn services tell; with OTHERS=no, what these mixes do."""
     explain: str = ""
     """A block (id in the trace, or key in an event log): why it is in the pool or not."""
     events: Annotated[Path | None, Existing()] = None

@@ -17,8 +17,6 @@ from controller.policies import OWN_POLICIES, Admit, Hits, HomeLoad, Miss, Polic
 from controller.policies.baseline import BASELINES, MIN_BLOCKS, PolicyError, load_libcachesim
 from controller.policies.reuse.reuse import Reuse
 from controller.policies.reuse.reuse_parts import Parts, Tuning
-from controller.policies.reuse.reuse_prior import Counts
-from experiments.policies.beforehand import known_for
 from experiments.policies.stores import STORES, Links
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
 from workload.keys import home_number
@@ -126,10 +124,8 @@ def make_reuse(
     slots: int | None = None,
     link_bit_s: float = DEFAULT_LINK_BIT_S,
     tuning: Tuning | None = None,
-    known: Sequence[Counts] | None = None,
 ) -> Reuse:
-    """`reuse` for a replay of a trace: it prices the trace's blocks, and knows nothing that was counted on
-    that trace; `known` is what is known beforehand instead of what it comes with."""
+    """`reuse` for a replay of a trace: it prices the trace's blocks."""
     return Reuse(
         blocks,
         replace(cost, block_tokens=trace.block_tokens),
@@ -137,7 +133,6 @@ def make_reuse(
         link_bit_s,
         tuning,
         slots,
-        known_for(trace) if known is None else known,
     )
 
 

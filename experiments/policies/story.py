@@ -13,7 +13,7 @@ SHOWN = 20
 """Turns that are told, the last ones."""
 LEGEND = (
     f"In brackets: what a block saves per slot and {VALUED_ACCESSES:,} accesses by what was learned until "
-    "then, and who would have it."
+    "then, and whether it is wanted."
 )
 
 
@@ -110,9 +110,9 @@ class Story(Policy):
 
     def _refused(self) -> str:
         account = self.account()
-        why = self._by_tenant() if account.barred else ""
+        why = self._by_tenant()
         if account.parent is not None and not account.parent_held:
-            why += "; by learned value the block before it is not held"
+            why += "; the block before it is not wanted"
         if account.next_to_leave is not None:
             why += f"; next to leave is {self._brackets(account.next_to_leave)}"
         return f"asked for, refused {self._value()}{why}"
@@ -152,7 +152,7 @@ class Story(Policy):
 def _value(account: Account) -> str:
     if not account.asked:
         return "(nothing is remembered of it)"
-    return f"({1e3 * account.value_s:.3g} ms; {account.holders})"
+    return f"({1e3 * account.value_s:.3g} ms; {'wanted' if account.wanted else 'not wanted'})"
 
 
 def _instead(names: Sequence[str]) -> str:

@@ -29,19 +29,12 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
         for shape in shapes
         for seed in seeds
     ]
-    members = [*drawn, *quarters_of(trace, others=options.others)]
+    members = [*drawn, *quarters_of(trace)]
     done = progress(len(members))
     folder = options.results / "cross"
     held = cross(members, options.blocks, cost, options.processes, done, folder, options.links)
     write_cross(options.results / "cross.json", held, {"revision": revision(), **options.unusual()})
     print_cross(console, held)
-    if trace is not None:
-        of = (
-            "what the other quarters tell, and mixes of drawn services"
-            if options.others
-            else "mixes of drawn services"
-        )
-        console.print(f"of each quarter of {trace.name} reuse knows beforehand: {of}", highlight=False)
 
 
 def run_explain(console: Console, options: Options, traces: Sequence[Trace], cost: CostModel) -> None:

@@ -103,10 +103,10 @@ def scenario(design: Design, seed: int) -> Scenario:
     )
 
 
-def simulated(emulator: Emulator, design: Design) -> dict[str, float]:
+def simulated(emulator: Emulator, mode: str) -> dict[str, float]:
     """What the simulator makes of it."""
-    matched = emulator.matched(design.mode != "no_pool")
-    if design.mode == "merging":
+    matched = emulator.matched(mode != "no_pool")
+    if mode == "merging":
         matched = matched.changed(control={"report_count": NEVER})
     found = simulate(matched)
     return {
@@ -119,13 +119,13 @@ def simulated(emulator: Emulator, design: Design) -> dict[str, float]:
     }
 
 
-def played(emulator: Emulator, design: Design, opened: OpenNetworks) -> dict[str, Any]:
+def played(emulator: Emulator, mode: str, opened: OpenNetworks) -> dict[str, Any]:
     """What the emulator measured."""
     run = emulator.run
     engine = make_engine("embedded")
     with opened(run.fabric, engine) as network:
         artifacts = engine.compile(PROGRAM, run.defines, network.directory)
-        measured = Emulation(run, network, artifacts).play(MODES[design.mode], _silent)
+        measured = Emulation(run, network, artifacts).play(MODES[mode], _silent)
     ttfts = [
         record["ttft_s"] * emulator.speed
         for worker in measured.workers.values()
@@ -198,7 +198,7 @@ def _run(screen: Screen, options: LiveOptions) -> int:
         record = found.setdefault(record_name(key, seed), {})
         if record.get("code") != code_hash():
             emulator = Emulator(scenario(DESIGNS[key], seed), options.scale)
-            record |= {SIMULATED: simulated(emulator, DESIGNS[key]), "code": code_hash()}
+            record |= {SIMULATED: simulated(emulator, DESIGNS[key].mode), "code": code_hash()}
             _keep(options.results, found)
     for key, seed in turns:
         record = found[record_name(key, seed)]
@@ -206,7 +206,7 @@ def _run(screen: Screen, options: LiveOptions) -> int:
             check_machine()
             screen.say(f"playing: {DESIGNS[key].label}, seed {seed}")
             emulator = Emulator(scenario(DESIGNS[key], seed), options.scale)
-            record[PLAYED] = played(emulator, DESIGNS[key], opened)
+            record[PLAYED] = played(emulator, DESIGNS[key].mode, opened)
             _keep(options.results, found)
     _show(screen, options, found)
     return 0

@@ -1,1 +1,1 @@
-"""The default policy: a learned reuse value, and experts that check it."""
+"""The default policy: a learned value of reuse."""

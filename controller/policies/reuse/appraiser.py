@@ -1,19 +1,15 @@
-"""What is thought of one tenant's blocks: what was learned of them, what experts would hold of them in the
-room that the tenant has, and which expert its part of the pool follows. All of that goes by the tenant's own
-accesses and their time: beside others it decides as alone with its share."""
+"""What is thought of one tenant's blocks: what was learned of them, and which of them are wanted in the room
+that the tenant has. All of that goes by the tenant's own accesses and their time: beside others it decides
+as alone with its share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from controller.policies.events import Key
 from controller.policies.reuse.native import Core
 from controller.policies.reuse.reuse_ages import AGE_EDGES, TICK_TOKENS
 from controller.policies.reuse.reuse_model import Learner
 from controller.policies.reuse.reuse_parts import Parts, Tuning
-from controller.policies.reuse.reuse_prior import Counts
-from controller.policies.reuse.shadows import EXPERTS
-from controller.policies.reuse.votes import Votes
 from controller.policies.reuse.worth import Worth
 
 REFRESH_TICKS = 8
@@ -27,38 +23,31 @@ MAX_TICKS = AGE_EDGES[-1]
 
 
 class Appraiser:
-    """A core, and what is decided once in many accesses: who is followed, and when to put to use what was
-    learned."""
+    """A core, and what is decided once in many accesses: when to put to use what was learned."""
 
     def __init__(
         self,
         make_core: Callable[[], Core],
-        shadows: bool,
         parts: Parts,
         tuning: Tuning,
-        known: Sequence[Counts] | None,
         worth: Worth,
         block_tokens: int,
+        capacity_blocks: int,
     ) -> None:
         """`block_tokens` are in a block: the clock goes by tokens (`reuse_ages.py`)."""
         self.core = make_core()
-        """What is remembered, what experts hold, and the tenant's part of the pool."""
-        self.names = EXPERTS if shadows else EXPERTS[:1]
-        self.votes = Votes(len(self.names), 0 if parts.learned or not shadows else 1)
+        """What is remembered, what is wanted, and the tenant's part of the pool."""
         self.places = 0
         """Places of worth that the core knows."""
         self._worth = worth
-        self._learner = Learner(parts, tuning, known, block_tokens)
+        self._learner = Learner(parts, tuning, block_tokens, capacity_blocks)
         self._learns = parts.learning
         self._block_tokens = block_tokens
         self._tokens_left = TICK_TOKENS
         """Until this tick ends."""
-        self._accesses = 0
-        """Since the last tick ended."""
         self._tick = self._refreshed_at = 0
         self._reused_then = 0
         """Reuses until then."""
-        self.core.set_order(self.votes.order)
         self.core.refresh(0.0, self._learner)
         self.tell_worths()
 
@@ -67,14 +56,9 @@ class Appraiser:
         self.core.set_worths(self._worth.seconds, self._worth.steps)
         self.places = len(self._worth.seconds)
 
-    def votes_for(self, key: Key) -> float:
-        """Weight of the experts that hold a block."""
-        return self.votes.of_set[self.core.holders(key)]
-
     def count(self, times: int) -> None:
         """So many requests are about to be counted: the clock goes on."""
         times = times if times < MAX_TIMES else MAX_TIMES
-        self._accesses += times
         self._tokens_left -= times * self._block_tokens
         if self._tokens_left > 0:
             return
@@ -83,9 +67,6 @@ class Appraiser:
         for _ in range(min(ended, MAX_TICKS)):
             self._tick += 1
             reused = core.end_tick()
-        if self.votes.tick(*core.take_gains(), self._accesses, len(core)):
-            core.set_order(self.votes.order)
-        self._accesses = 0
         ticks = self._tick - self._refreshed_at
         is_more = 8 * ticks >= self._tick or 8 * (reused - self._reused_then) > self._reused_then
         if ticks >= REFRESH_TICKS or is_more:

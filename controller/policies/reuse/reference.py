@@ -5,49 +5,36 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from controller.policies.events import Key
 from controller.policies.reuse.learned import LearnedValue
-from controller.policies.reuse.native import IN_POOL, LEARNED, UNKNOWN, Facts
+from controller.policies.reuse.native import IN_POOL, UNKNOWN, Facts
 from controller.policies.reuse.reuse_history import History
 from controller.policies.reuse.reuse_model import Learner, ReuseModel
-from controller.policies.reuse.reuse_prior import Counts
-from controller.policies.reuse.shadows import MIN_BLOCKS, Shadow, make_shadows
 from controller.policies.room import Room
 
 
 class Reference:
-    """What is remembered of blocks, what experts hold, and the pool by that: see `native.Core`."""
+    """What is remembered of blocks, which of them are wanted, and the pool by that: see `native.Core`."""
 
     def __init__(
         self,
         capacity_blocks: int,
         capacity_slots: int,
-        shadows: bool,
         remembered: int,
         hurdle: float,
         prefix: bool,
     ) -> None:
-        self._blocks, self._slots = capacity_blocks, capacity_slots
+        self._slots = capacity_slots
         self._model = ReuseModel()
         self._history = History(self._model, remembered)
         self._room = Room(capacity_blocks, capacity_slots or None)
         self._learned = LearnedValue(self._room, self._model, self._history, hurdle, prefix)
-        capacity = capacity_blocks * (capacity_slots or 1)
-        made = make_shadows(capacity, capacity_slots or 1) if shadows else []
-        self._shadows: list[tuple[int, Shadow]] = [
-            (2 * LEARNED << n, shadow) for n, shadow in enumerate(made)
-        ]
-        sets = 2 << len(made)
-        self._everyone = sets - 1
-        self._gains = [0.0] * sets
-        self._pool_s = self._asked_s = 0.0
-        self._seconds: list[float] = []
-        self._holders: dict[Key, int] = {}
-        self._pool: dict[Key, int] = {}
-        """Holders of what is in the pool."""
-        self._sets: list[OrderedDict[Key, None]] = [OrderedDict() for _ in range(sets)]
-        self._order = list(range(sets))
+        self._pool: dict[Key, bool] = {}
+        """What is in the pool, and whether it is wanted there."""
+        self._queues: tuple[OrderedDict[Key, None], OrderedDict[Key, None]] = (OrderedDict(), OrderedDict())
+        """What is in the pool and not wanted, and what is, in the order in which it leaves."""
 
     def __contains__(self, key: object) -> bool:
         return key in self._pool
@@ -79,95 +66,53 @@ class Reference:
 
     def _ask_all(self, key: Key, times: int) -> int:
         block = self._history.blocks[key]
-        parent, learned = block.parent, self._learned
-        pool_bit = self._everyone + 1
-        had = self._holders.get(key, 0) | (pool_bit if key in self._pool else 0)
-        block.served = served = had & (self._everyone | pool_bit if parent is None else parent.served)
-        saved_s = times * self._seconds[block.place]
-        self._asked_s += saved_s
-        if served & pool_bit:
-            self._pool_s += saved_s
-        if served & self._everyone:
-            self._gains[served & self._everyone] += saved_s
-        learned.ask(block, times)
-        for evicted in learned.evicted:
-            self._let_go(evicted, LEARNED)
-        holders = LEARNED if block.held else 0
-        size = max(block.fragments * self._blocks, self._slots) if self._slots else 1
-        for bit, shadow in self._shadows:
-            shadow.ask(key, size)
-            holders |= bit
-            for evicted in shadow.evicted:
-                self._let_go(evicted, bit)
-        self._put(key, holders)
-        return IN_POOL if key in self._pool else holders
+        self._learned.ask(block, times)
+        self._give_up()
+        self._put(key, block.held)
+        return IN_POOL if key in self._pool else int(block.held)
 
-    def _let_go(self, key: Key, bit: int) -> None:
-        self._put(key, self._holders.get(key, 0) & ~bit)
+    def _give_up(self) -> None:
+        for key in self._learned.evicted:
+            self._put(key, False)
 
-    def _put(self, key: Key, holders: int) -> None:
-        if holders:
-            self._holders[key] = holders
-        else:
-            self._holders.pop(key, None)
+    def _put(self, key: Key, is_wanted: bool) -> None:
         before = self._pool.get(key)
         if before is not None:
-            del self._sets[before][key]
-            self._sets[holders][key] = None
-            self._pool[key] = holders
+            del self._queues[before][key]
+            self._queues[is_wanted][key] = None
+            self._pool[key] = is_wanted
 
     def resize(self, blocks: int, slots: int, /) -> None:
         if blocks < 1 or bool(slots) != bool(self._slots):
             raise ValueError("capacities that cannot be")
         self._room.blocks, self._room.slots = blocks, slots or None
         self._learned.shrink()
-        for evicted in self._learned.evicted:
-            self._let_go(evicted, LEARNED)
-        capacity = max(self._blocks * slots if slots else blocks, MIN_BLOCKS * (self._slots or 1))
-        for _, shadow in self._shadows:
-            shadow.resize(capacity)
+        self._give_up()
 
     def end_tick(self) -> int:
         self._history.end_tick()
         return self._history.reused
 
-    def take_gains(self) -> tuple[list[float], float, float]:
-        taken = self._gains, self._pool_s, self._asked_s
-        self._gains, self._pool_s, self._asked_s = [0.0] * len(self._gains), 0.0, 0.0
-        return taken
-
-    def set_order(self, order: list[int], /) -> None:
-        self._order = order
-
     def set_worths(self, seconds: list[float], steps: list[int], /) -> None:
-        self._seconds, self._learned.steps = list(seconds), list(steps)
+        self._learned.steps = list(steps)
 
     def refresh(self, ticks: float, learner: Learner) -> None:
         self._model.refresh(ticks, learner)
         self._learned.learned_anew()
 
-    def counts(self) -> Counts:
-        return self._model.counts
-
     def enter(self, key: Key, /) -> None:
         if key not in self._pool:
-            holders = self._pool[key] = self._holders.get(key, 0)
-            self._sets[holders][key] = None
+            is_wanted = self._pool[key] = self.is_wanted(key)
+            self._queues[is_wanted][key] = None
 
     def leave(self, key: Key, /) -> None:
-        del self._sets[self._pool.pop(key)][key]
+        del self._queues[self._pool.pop(key)][key]
 
-    def least(self, most: int, /) -> list[tuple[Key, int]]:
-        found: list[tuple[Key, int]] = []
-        for holders in self._order:
-            for key in self._sets[holders]:
-                if len(found) >= most:
-                    return found
-                found.append((key, holders))
-        return found
+    def least(self, most: int, /) -> list[Key]:
+        return list(islice(chain(*self._queues), most))
 
-    def holders(self, key: Key, /) -> int:
-        return self._holders.get(key, 0)
+    def is_wanted(self, key: Key, /) -> bool:
+        return key in self._learned
 
     def chance(self, key: Key, /) -> float | None:
         block = self._history.blocks.get(key)

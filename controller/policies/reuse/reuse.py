@@ -1,9 +1,7 @@
-"""The project's own policy: a learned value, and published policies that take over where they save more.
+"""The project's own policy: a pool of the blocks whose learned value is highest (`learned.py`).
 
-Experts are the learned value (`learned.py`) and published policies (`shadows.py`), each a cache of the pool's
-size without blocks. The pool follows one (`votes.py`): a block enters when it is asked for, if that one holds
-it. What leaves first is what it does not hold, of that what the others do not who were followed lately, of
-that the block whose holders changed longest ago. So going over to another writes nothing by itself."""
+A block enters when it is asked for, if it is wanted or there is room. What leaves first is what is not
+wanted any more, of that what was asked for or given up longest ago."""
 
 from __future__ import annotations
 
@@ -11,15 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from controller.policies.base import NOTHING, Policy
 from controller.policies.events import Admit, Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss
-from controller.policies.explain import VALUED_ACCESSES, Account, Standing, Tenancy
+from controller.policies.explain import VALUED_ACCESSES, Account, Tenancy
 from controller.policies.reuse.appraiser import Appraiser
 from controller.policies.reuse.native import IN_POOL, UNKNOWN, Core, compiled
 from controller.policies.reuse.reference import Reference
 from controller.policies.reuse.reuse_ages import TICK_TOKENS, usual_blocks
 from controller.policies.reuse.reuse_parts import Parts, Tuning
-from controller.policies.reuse.reuse_prior import Counts
-from controller.policies.reuse.shadows import MIN_BLOCKS
-from controller.policies.reuse.votes import Votes
 from controller.policies.reuse.worth import Worth
 from controller.policies.tenants import Shares
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
@@ -50,11 +45,9 @@ class Reuse(Policy):
         link_bit_s: float = DEFAULT_LINK_BIT_S,
         tuning: Tuning | None = None,
         capacity_slots: int | None = None,
-        known: Sequence[Counts] | None = None,
     ) -> None:
-        """`known` is what is known of reuse beforehand, unless what `reuse` comes with."""
         super().__init__(capacity_blocks, capacity_slots)
-        self._parts, self._tuning, self._known = parts or Parts(), tuning or Tuning(), known
+        self._parts, self._tuning = parts or Parts(), tuning or Tuning()
         cost = cost or CostModel()
         self._block_tokens = cost.block_tokens
         self._worth = Worth(cost, link_bit_s, uniform=not self._parts.worth)
@@ -73,13 +66,8 @@ class Reuse(Policy):
 
     @property
     def core(self) -> Core:
-        """What is remembered, what experts hold, and the pool: of the first tenant."""
+        """What is remembered, what is wanted, and the pool: of the first tenant."""
         return self._first.core
-
-    @property
-    def votes(self) -> Votes:
-        """Who is followed: by the first tenant."""
-        return self._first.votes
 
     def __contains__(self, key: object) -> bool:
         return key in (self._first.core if self._shares is None else self._shares)
@@ -102,13 +90,13 @@ class Reuse(Policy):
         core, is_last = appraiser.core, depth == chain_blocks - 1
         found = core.ask(key, parent_key, is_last, place, fragments, times)
         if found != UNKNOWN:
-            return self._vote(appraiser, key, found, fragments)
+            return self._answer(appraiser, key, found, fragments)
         # Whoever asks for a block asks for what is before it: that report was lost, or is forgotten.
         assert parent_key is not None
         found = core.ask(parent_key, None, False, place, fragments, 1)
-        before = self._vote(appraiser, parent_key, found, fragments)
+        before = self._answer(appraiser, parent_key, found, fragments)
         found = core.ask(key, parent_key, is_last, place, fragments, times)
-        return (*before, *self._vote(appraiser, key, found, fragments))
+        return (*before, *self._answer(appraiser, key, found, fragments))
 
     def hits(self, event: Hits) -> None:
         key, _, times = event
@@ -145,11 +133,9 @@ class Reuse(Policy):
         tenancy = self._tenancy(key, tenant)
         asker = self._tenant if tenancy is None else tenancy.tenant
         appraiser = self._appraiser_for(asker)
-        core, votes = appraiser.core, appraiser.votes
+        core = appraiser.core
         count, ticks, place, value, parent, parent_held = core.facts(key) or (0, 0, 0, 0.0, None, False)
         home, compute_s, fetch_s = self._worth.describe(place)
-        holders = core.holders(key)
-        next_to_leave, votes_needed = self._next_to_leave(asker)
         cheapest_value = core.cheapest_value()
         # Values are seconds of step 0, per slot and tick.
         accesses = TICK_TOKENS / self._block_tokens  # in a tick
@@ -166,13 +152,8 @@ class Reuse(Policy):
             chance=core.chance(key) or 0.0,
             value_s=value * unit_s,
             cheapest_value_s=None if cheapest_value is None else cheapest_value * unit_s,
-            experts=[
-                Standing(name, saved_s, number == votes.followed, bool(holders >> number & 1))
-                for number, (name, saved_s) in enumerate(zip(appraiser.names, votes.saved_s, strict=True))
-            ],
-            votes=votes.of_set[holders],
-            votes_needed=votes_needed,
-            next_to_leave=next_to_leave,
+            wanted=core.is_wanted(key),
+            next_to_leave=self._next_to_leave(asker),
             parent=parent,
             parent_held=parent_held,
             tenancy=tenancy,
@@ -189,29 +170,24 @@ class Reuse(Policy):
         unit = "blocks" if self.capacity_slots is None else "slots"
         return Tenancy(owner, shares.held(owner), shares.share_of(owner), unit)
 
-    def _next_to_leave(self, asker: int) -> tuple[Key | None, float]:
-        """What leaves for the next block of that tenant, None where there is room, and how many votes that
-        block needs: for what another tenant gives none."""
+    def _next_to_leave(self, asker: int) -> Key | None:
+        """What leaves for the next block of that tenant; None where there is room."""
         if self.room.fits(1):
-            return None, 0.0
+            return None
         giver = asker if self._shares is None else self._shares.giver(asker, 1)
-        appraiser = self._appraiser_for(giver)
-        key = self._least(appraiser, giver)
-        return key, 0.0 if key is None or giver != asker else appraiser.votes_for(key)
+        return self._least(self._appraiser_for(giver), giver)
 
     def _appraiser(self, remembered: int) -> Appraiser:
         blocks, slots = self.capacity_blocks, self.capacity_slots or 0
-        shadows = self._parts.experts and blocks >= MIN_BLOCKS
         remembered = max(remembered, HISTORY_PER_SLOT * blocks) if self._parts.memory else 0
         hurdle, prefix = 1.0 + self._tuning.margin, self._parts.prefix
         return Appraiser(
-            lambda: self._make_core(blocks, slots, shadows, remembered, hurdle, prefix),
-            shadows,
+            lambda: self._make_core(blocks, slots, remembered, hurdle, prefix),
             self._parts,
             self._tuning,
-            self._known,
             self._worth,
             self._block_tokens,
+            blocks,
         )
 
     def _asked_by(self, tenant: int, key: Key) -> Appraiser:
@@ -270,46 +246,44 @@ class Reuse(Policy):
         owner = self._shares.owner(key)
         return self._appraiser_for(self._tenant if owner is None else owner)
 
-    def _vote(self, appraiser: Appraiser, key: Key, holders: int, fragments: int) -> Sequence[Decision]:
-        """Do as the experts vote about a block that was asked for; `holders` is what the core answered."""
-        if holders == IN_POOL:
+    def _answer(self, appraiser: Appraiser, key: Key, found: int, fragments: int) -> Sequence[Decision]:
+        """Let a block in that was asked for, if it is wanted; `found` is what the core answered."""
+        if found == IN_POOL:
             if self._shares is not None:
                 self._shares.touched(key)
             return NOTHING
-        if not holders or (self._shares is not None and key in self._shares):
+        has_place = found or self.room.fits(fragments)  # the pool may have lost what is wanted
+        if not has_place or (self._shares is not None and key in self._shares):
             return NOTHING
         leaving: list[Decision] = []
         while not self.room.fits(fragments):
-            victim = self._victim(fragments, appraiser.votes.of_set[holders])
+            victim = self._victim(fragments)
             if victim is None:
                 return leaving
             leaving.append(self._evict(victim))
         self._enter(appraiser, key, fragments)
         return (*leaving, Admit(key))
 
-    def _victim(self, fragments: int, at_most: float | None = None) -> Key | None:
-        """The block to evict next, if it has no more votes than that; what another tenant has to give leaves
-        in any case."""
+    def _victim(self, fragments: int) -> Key | None:
+        """The block to evict next; None where all are pinned."""
         if self._shares is None:
-            return self._least(self._first, self._tenant, at_most)
+            return self._least(self._first, self._tenant)
         giver = self._shares.giver(self._tenant, fragments)
         appraiser = self._appraiser_for(giver)
         if giver == self._tenant:
-            return self._least(appraiser, giver, at_most)
+            return self._least(appraiser, giver)
         # With less room the learned value says what is missed least: a leaf.
         self._give_room(appraiser, max(1, self._room(self._shares, giver) - fragments))
         return self._least(appraiser, giver)
 
-    def _least(self, appraiser: Appraiser, tenant: int, at_most: float | None = None) -> Key | None:
-        """What leaves first of what a tenant has, if it has no more votes than that."""
-        core, of_set, pinned = appraiser.core, appraiser.votes.of_set, self.pinned
+    def _least(self, appraiser: Appraiser, tenant: int) -> Key | None:
+        """What leaves first of what a tenant has."""
+        core, pinned = appraiser.core, self.pinned
         together = self._shares if appraiser is self._others else None
         seen, most = 0, 1 + len(pinned)
         while True:
             least = core.least(most)
-            for key, holders in least[seen:]:
-                if at_most is not None and of_set[holders] > at_most:
-                    return None
+            for key in least[seen:]:
                 if key not in pinned and (together is None or together.owner(key) == tenant):
                     return key
             if len(least) < most:

@@ -38,7 +38,6 @@ class Block:
         "lineage",
         "parent",
         "place",
-        "served",
         "tick",
     )
 
@@ -61,9 +60,6 @@ class Block:
         self.parent = parent
         self.is_last = is_last
         """Whether it ended the chain that it came with."""
-        self.served = 0
-        """Experts (bits), and the pool (the bit behind theirs), that had it and all blocks before it in its
-        chain when it was asked for last."""
         self.count = 0
         self.gap_ticks = 0.0
         """Mean time between the times it was asked for, the last GAP_MEMORY of them above all."""

@@ -15,7 +15,7 @@ a group seen seldom borrows the shape of all. Of ages near, as short gaps tell o
 was not asked for again in many minutes is much like others. The hazard of a class is that of its group, times
 how much more it was reused at ages near: alone, what the blocks of a few requests did passes for a habit.
 
-Counts of other traces are added as far as these foretell what is seen here (`reuse_prior.py`).
+What was learned fades while a few times the pool's size is asked for (Tuning.fade_pools): traffic changes.
 
 The index of a class and age is its Gittins index: the highest rate of hits per tick that holding the block
 on can reach, over all ages until which one might hold it. Unlike the hazard it looks ahead: a turn that comes
@@ -26,17 +26,20 @@ block was held or came anew.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from functools import lru_cache, partial
 from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.policies.reuse.reuse_ages import AGE_EDGES, BUCKETS, USUAL_BLOCK_TOKENS, usual_blocks
+from controller.policies.reuse.reuse_ages import (
+    AGE_EDGES,
+    BUCKETS,
+    TICK_TOKENS,
+    USUAL_BLOCK_TOKENS,
+    usual_blocks,
+)
 from controller.policies.reuse.reuse_classes import CLASSES, FIRST_GAP_CLASS, LAST, LEVELS
 from controller.policies.reuse.reuse_parts import Parts, Tuning
-from controller.policies.reuse.reuse_prior import Counts, Forecasts, Trust, shipped
 
 CLASS_PRIOR_REUSES = 2.0
 """Weight of the prior of a class's relative hazard, in reuses."""
@@ -92,7 +95,7 @@ class ReuseModel:
         self._exposure = _table()
         self._passed = _table()
         self._at_risk = [[0] * BUCKETS for _ in range(CLASSES)]
-        self.refresh(0.0, Learner(Parts(known=False)))
+        self.refresh(0.0, Learner())
 
     def entered(self, kind: int) -> None:
         """A block was asked for and is of this class now, at age 0."""
@@ -132,11 +135,6 @@ class ReuseModel:
                 exposure[:] = map(add, exposure, at_risk)
                 exposure[0] = at_age_0
 
-    @property
-    def counts(self) -> Counts:
-        """What was seen."""
-        return Counts(np.array(self._reuses), np.array(self._exposure))
-
     def refresh(self, ticks: float, learner: Learner) -> None:
         """Fade the counts by `ticks` since the last time and make the tables anew."""
         reuses, exposure, index, chance = learner.learn(
@@ -146,22 +144,24 @@ class ReuseModel:
         self.index, self.chance = index.tolist(), chance.tolist()
 
 
+LEAST_FADE_TICKS = 64.0
+"""What was learned fades no sooner: some hundred requests tell something, ten do not."""
+
+
 class Learner:
-    """Makes tables of counts, and knows some beforehand (`reuse_prior.py`); one for each model."""
+    """Makes tables of counts; one for each model."""
 
     def __init__(
         self,
         parts: Parts | None = None,
         tuning: Tuning | None = None,
-        known: Iterable[Counts] | None = None,
         block_tokens: int = USUAL_BLOCK_TOKENS,
+        capacity_blocks: int = 1000,
     ) -> None:
         self._parts, self._tuning = parts or Parts(), tuning or Tuning()
         self._usual_blocks = usual_blocks(block_tokens)
-        self.trust: Trust | None = None
-        """How much of what is known counts."""
-        if self._parts.known and (others := tuple(shipped().values() if known is None else known)):
-            self.trust = Trust(_forecasts(others, self._tuning.prior_reuses), self._usual_blocks)
+        pool_ticks = capacity_blocks * block_tokens / TICK_TOKENS
+        self._fade_ticks = max(LEAST_FADE_TICKS, self._tuning.fade_pools * pool_ticks)
 
     def learn(
         self, reuses: Floats, exposure: Floats, passed: Floats, ticks: float
@@ -170,34 +170,15 @@ class Learner:
 
         `passed` is how many blocks were in a bucket until they were too old for it.
         """
-        trust, prior_reuses, usual = self.trust, self._tuning.prior_reuses, self._usual_blocks
-        if trust is not None:
-            trust.see(reuses, exposure)
-        fade = math.exp(-ticks / self._tuning.fade_ticks)
+        usual = self._usual_blocks
+        fade = math.exp(-ticks / self._fade_ticks)
         reuses, exposure = reuses * fade, exposure * fade
-        told, seen = usual * _told(reuses, exposure, passed), usual * reuses
-        hazard = _hazards(seen, told, prior_reuses)
-        if trust is not None:
-            trust.go_on(reuses, exposure, hazard)
-            known = trust.counts
-            if known is not None:
-                # The same ages for all classes, so that none is compared with others by what was not seen.
-                # What is known of younger ages tells nothing of those that nothing has passed, either.
-                is_passed = (passed + reuses).any(axis=0)
-                with_known = _hazards(
-                    seen + known.reuses * is_passed, told + known.exposure * is_passed, prior_reuses
-                )
-                hazard = np.where(is_passed, with_known, hazard)
+        told = usual * _told(reuses, exposure, passed)
+        hazard = _hazards(usual * reuses, told, self._tuning.prior_reuses)
         risk = hazard * _WIDTHS
         index = _best_hit_rate(hazard, risk) if self._parts.lookahead else hazard
         chance: Floats = 1.0 - np.exp(-np.cumsum(risk[:, ::-1], axis=1)[:, ::-1])
         return reuses, exposure, index, chance
-
-
-@lru_cache(maxsize=8)
-def _forecasts(known: tuple[Counts, ...], prior_reuses: float) -> Forecasts:
-    """The same for all learners: each tenant has one."""
-    return Forecasts(known, partial(_hazards, prior_reuses=prior_reuses))
 
 
 def _table() -> list[list[float]]:

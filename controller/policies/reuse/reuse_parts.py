@@ -10,16 +10,10 @@ from dataclasses import dataclass
 class Parts:
     """All on is the policy; the experiments switch them off one at a time."""
 
-    experts: bool = True
-    """The published policies vote; without, the learned value decides alone."""
-    learned: bool = True
-    """The learned value votes; without, the published policies do alone."""
     learning: bool = True
     """Hazards are learned; without, they are what is assumed before anything is seen."""
-    known: bool = True
-    """Counts of other traces count as far as they foretell this one; without, all is learned here."""
     memory: bool = True
-    """Blocks that the learned value does not hold are remembered."""
+    """Blocks that are not wanted in the pool are remembered."""
     lookahead: bool = True
     """The index looks ahead; without, it is the hazard at the block's age."""
     prefix: bool = True
@@ -32,8 +26,9 @@ class Parts:
 class Tuning:
     """Constants that could have been fitted to a trace: `make policies CROSS=yes` chooses them on others."""
 
-    fade_ticks: float = 4096.0
-    """What was learned fades to 1/e in that time."""
+    fade_pools: float = 8.0
+    """What was learned fades to 1/e while so many times the pool's size is asked for: a small pool lives by
+    what is asked for again soon, and learns anew as soon."""
     prior_reuses: float = 1.0
     """Weight of what is assumed of a class and age before it was seen, in reuses."""
     margin: float = 0.01

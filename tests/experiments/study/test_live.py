@@ -80,7 +80,7 @@ def test_a_play_that_does_not_count_is_named() -> None:
 def test_every_design_can_be_played_and_simulated() -> None:
     for design in DESIGNS.values():
         emulator = Emulator(scenario(design, 1).changed(workload={"requests": 160}), 20_000.0)
-        found = simulated(emulator, design)
+        found = simulated(emulator, design.mode)
         assert found["mean_s"] > 0
         assert (found["pushed"] > 0) == design.push == emulator.run.options.control.push
         assert len(emulator.run.joining) == design.joining

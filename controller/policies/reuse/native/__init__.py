@@ -17,25 +17,22 @@ import numpy as np
 from controller.policies.events import Key
 from controller.policies.reuse.reuse_ages import BUCKETS
 from controller.policies.reuse.reuse_classes import CLASSES
-from controller.policies.reuse.reuse_model import Learner
-from controller.policies.reuse.reuse_prior import Counts, Floats
+from controller.policies.reuse.reuse_model import Floats, Learner
 from hostlib.native import extension
 from hostlib.native.build import build
 
 MODULE = "weir_policy"
 FOLDER = Path(__file__).resolve().parent
 
-LEARNED = 1
-"""The learned value's bit among the experts; those of `shadows.py` follow in their order."""
 IN_POOL, UNKNOWN = -1, -2
-"""Answers beside sets of experts."""
+"""Answers beside 1 and 0: whether the pool should have a block."""
 
 Facts = tuple[int, int, int, float, Key | None, bool]
 """Times asked for, ticks since the last, place, value, the block before it, whether that is held."""
 
 
 class Core(Protocol):
-    """What is remembered of blocks, what each expert holds, and the pool by that."""
+    """What is remembered of blocks, which of them are wanted, and the pool by that."""
 
     def __contains__(self, key: object) -> bool: ...
 
@@ -46,26 +43,18 @@ class Core(Protocol):
     def ask(
         self, key: Key, parent_key: Key | None, is_last: bool, place: int, fragments: int, times: int, /
     ) -> int:
-        """All experts are asked for a block: IN_POOL, or the set of those that hold it now; UNKNOWN, and
-        nobody is asked, where neither it nor its parent is remembered."""
+        """Count a request for a block. Return IN_POOL, or whether it is wanted in the pool now; UNKNOWN, and
+        nothing is counted, where neither it nor its parent is remembered."""
 
     def hits(self, key: Key, times: int, /) -> int:
         """The same of a block of which nothing new was said; UNKNOWN if it is not remembered."""
 
     def resize(self, blocks: int, slots: int, /) -> None:
-        """From now on experts have room for so many, published policies for MIN_BLOCKS at least. What the
-        learned value holds beyond that it gives up at once, the others with what is asked for next.
+        """From now on there is room for so many; what is worth least beyond that is not wanted any more.
         ValueError."""
 
     def end_tick(self) -> int:
         """The clock goes on by a tick; how often any block was asked for again, ever."""
-
-    def take_gains(self) -> tuple[list[float], float, float]:
-        """Seconds saved by prefix hits since the last call: by the set of experts that had the block, by the
-        pool, and what a pool that has everything would have saved."""
-
-    def set_order(self, order: list[int], /) -> None:
-        """The sets of experts, those with the least votes first."""
 
     def set_worths(self, seconds: list[float], steps: list[int], /) -> None:
         """What a hit saves by place, as Worth has it."""
@@ -73,21 +62,18 @@ class Core(Protocol):
     def refresh(self, ticks: float, learner: Learner) -> None:
         """Put to use what was learned in so many ticks."""
 
-    def counts(self) -> Counts:
-        """What was learned: counts of reuse and exposure, faded."""
-
     def enter(self, key: Key, /) -> None:
         """A block enters the pool."""
 
     def leave(self, key: Key, /) -> None:
         """A block leaves the pool; KeyError."""
 
-    def least(self, most: int, /) -> list[tuple[Key, int]]:
-        """So many blocks of the pool at most, with who holds them, those with the least votes first, and
-        among equals those whose holders changed, or that were asked for, longest ago."""
+    def least(self, most: int, /) -> list[Key]:
+        """So many blocks of the pool at most, in the order in which they leave: first what is not wanted, and
+        of equals what was asked for, or given up, longest ago."""
 
-    def holders(self, key: Key, /) -> int:
-        """The set of experts that hold a block."""
+    def is_wanted(self, key: Key, /) -> bool:
+        """Whether a block is among those that the pool should have."""
 
     def chance(self, key: Key, /) -> float | None:
         """How likely a block is to be asked for again; None if it is not remembered."""
@@ -96,15 +82,15 @@ class Core(Protocol):
         """What is known of a block; None if it is not remembered."""
 
     def cheapest_value(self) -> float | None:
-        """The lowest learned value among what it would have held; None where there is room."""
+        """The lowest value among what is wanted; None where there is room."""
 
     def known(self) -> int:
         """Blocks that are remembered."""
 
 
-MakeCore = Callable[[int, int, bool, int, float, bool], Core]
-"""From blocks, slots (0: nobody counts them), whether there are shadows, blocks to be remembered, by how much
-a newcomer must exceed what it displaces in learned value, and whether only prefixes are of use."""
+MakeCore = Callable[[int, int, int, float, bool], Core]
+"""From blocks, slots (0: nobody counts them), blocks to be remembered, by how much a newcomer must be worth
+more than what it displaces, and whether only prefixes are of use."""
 
 
 def load(path: Path) -> MakeCore:
@@ -126,16 +112,12 @@ def _core(module: Any) -> MakeCore:
         __slots__ = ()
 
         def __iter__(self) -> Iterator[Key]:
-            return (key for key, _ in self.least(len(self)))
+            return iter(self.least(len(self)))
 
         def refresh(self, ticks: float, learner: Learner) -> None:
             reuses, exposure, passed, index, chance = self._tables()
             learned = learner.learn(reuses, exposure, passed, ticks)
             reuses[:], exposure[:], index[:], chance[:] = learned
-
-        def counts(self) -> Counts:
-            reuses, exposure, *_ = self._tables()
-            return Counts(reuses.copy(), exposure.copy())
 
         def _tables(self) -> list[Floats]:
             return [np.frombuffer(table).reshape(CLASSES, BUCKETS) for table in self.tables()]

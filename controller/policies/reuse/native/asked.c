@@ -1,4 +1,4 @@
-/* A block is asked for: all experts are, and what is remembered of it goes on. */
+/* A block is asked for: what is remembered of it goes on, and whether it should be in the pool is decided. */
 #include "core.h"
 #include "methods.h"
 
@@ -7,9 +7,6 @@
 void weir_set_fragments(Core *core, uint32_t id, long fragments) {
     Block *block = &core->blocks[id];
     if (block->fragments != fragments) weir_resize(core, id, (int32_t)fragments);
-    if (block->mq_at || block->lirs_at || block->arc_at) return;
-    int64_t part = fragments * core->capacity_blocks;
-    block->size = !core->capacity_slots ? 1 : part > core->capacity_slots ? part : core->capacity_slots;
 }
 
 static void begin(Core *core, uint32_t id, uint32_t parent, int is_last) {
@@ -18,7 +15,7 @@ static void begin(Core *core, uint32_t id, uint32_t parent, int is_last) {
     block->parent = parent;
     block->is_known = 1;
     block->is_last = (uint8_t)is_last;
-    block->count = block->served = 0;
+    block->count = 0;
     block->born = block->again = 0;
     block->gap_ticks = 0.0;
     block->lineage = 0;
@@ -31,26 +28,12 @@ static void begin(Core *core, uint32_t id, uint32_t parent, int is_last) {
     list_add(core, &core->recent, RECENT_LINK, id);
 }
 
-/* Ask all experts; the holders, and whether it is in the pool. */
+/* Ask for a block: -1 if the pool has it, else whether it should. */
 static PyObject *ask_all(Core *core, uint32_t id, uint32_t times) {
     Block *block = &core->blocks[id];
-    int pool_bit = 1 << core->experts, everyone = pool_bit - 1;
-    int had = block->holders | (block->is_in_pool ? pool_bit : 0);
-    block->served = had & (block->parent == NONE ? everyone | pool_bit : core->blocks[block->parent].served);
-    double saved_s = times * core->seconds[block->place];
-    core->asked_s += saved_s;
-    if (block->served & pool_bit) core->pool_s += saved_s;
-    if (block->served & everyone) core->gains[block->served & everyone] += saved_s;
     weir_ask_learned(core, id, times);
-    uint8_t holders = block->is_held ? LEARNED : 0;
-    if (core->experts > 1) {
-        weir_ask_mq(core, id);
-        weir_ask_lirs(core, id);
-        weir_ask_arc(core, id);
-        holders |= MQ | LIRS | ARC;
-    }
-    weir_put(core, id, holders);
-    return PyLong_FromLong(block->is_in_pool ? -1 : holders);
+    weir_touch(core, id);
+    return PyLong_FromLong(block->is_in_pool ? -1 : block->is_held);
 }
 
 PyObject *weir_core_ask(PyObject *self, PyObject *const *args, Py_ssize_t n) {

@@ -1,4 +1,4 @@
-/* What the policy remembers of blocks, and what its experts hold. Blocks are numbers here; the same in Python
+/* What the policy remembers of blocks, and what it wants of them. Blocks are numbers here; the same in Python
    (controller/policies/reuse/reference.py) has objects, and is the reference. */
 #ifndef WEIR_POLICY_CORE_H
 #define WEIR_POLICY_CORE_H
@@ -10,7 +10,7 @@
 
 #define NONE UINT32_MAX
 
-/* As in reuse_classes.py, reuse_model.py, reuse_history.py and shadows.py: tests compare all decisions. */
+/* As in reuse_classes.py, reuse_model.py, reuse_history.py: tests compare all decisions. */
 enum {
     COUNT_LINEAGES = 6,
     MIN_CHILDREN = 4,
@@ -27,21 +27,7 @@ enum {
     STEPS_PER_OCTAVE = 4,
     MAX_STEPS = 64, /* of worth, up or down */
     COLUMNS = 2 * MAX_STEPS * CLASSES,
-    MQ_QUEUES = 8,
-    MQ_LIFETIME = 10000,
-    MQ_GHOSTS = 4,
-    LIRS_COLD = 100,
-    LIRS_MIN_COLD_BLOCKS = 2,
-    LIRS_STACK = 2,
-    MIN_BLOCKS = 20, /* in shadows */
-    EXPERTS = 4,
-    SETS = 1 << EXPERTS,
 };
-
-enum { LEARNED = 1, MQ = 2, LIRS = 4, ARC = 8 }; /* bits of experts */
-enum { STACKED = 1, HOT = 2, COLD = 4, GHOST = 8 };     /* where LIRS has a block */
-enum { ONCE = 1, TWICE = 2, GONE_ONCE = 3, GONE_TWICE = 4 }; /* where ARC has one; 0: nowhere */
-#define MQ_GHOST (MQ_QUEUES + 1)                             /* MQ: 0 nowhere, then a queue's number */
 
 typedef struct {
     uint32_t before, behind;
@@ -49,7 +35,6 @@ typedef struct {
 
 typedef struct {
     uint32_t head, tail;
-    int64_t total; /* sizes in sum */
 } List;
 
 typedef struct {
@@ -59,14 +44,9 @@ typedef struct {
     uint32_t born, again; /* blocks that grew from it, and those of them that were asked for again */
     int32_t tick, fragments, size_steps;
     double gap_ticks;
-    int64_t size; /* in the shadows */
-    uint8_t is_known, is_last, is_held, is_in_pool, kind, lineage, holders, served;
-    uint32_t last_child; /* of those that the learned value holds */
+    uint8_t is_known, is_last, is_held, is_in_pool, kind, lineage;
+    uint32_t last_child; /* of those that are held: that the pool should have */
     Link siblings, queue, recent, pool;
-    Link mq, stack, lirs, arc;
-    uint8_t mq_at, lirs_at, arc_at;
-    uint32_t mq_count;
-    int64_t mq_until;
 } Block;
 
 typedef struct {
@@ -74,9 +54,7 @@ typedef struct {
     PyObject *ids; /* number by key */
     Block *blocks;
     uint32_t made, room, free; /* numbers given out ever, allocated, the first free one */
-    int experts;
     int64_t capacity_blocks, capacity_slots; /* of the pool; slots: 0 where nobody counts them */
-    int64_t capacity; /* of shadows, in parts of these */
     /* what is remembered */
     List recent;
     uint32_t known, remembered;
@@ -98,18 +76,9 @@ typedef struct {
     double *seconds; /* by place */
     int32_t *steps;
     Py_ssize_t places;
-    /* the shadows */
-    List mq_queues[MQ_QUEUES], mq_ghosts;
-    int64_t mq_used, mq_now, mq_due;
-    List lirs_stack, lirs_cold, lirs_ghosts;
-    int64_t lirs_hot, lirs_hot_room, lirs_cold_room;
-    List arc_lists[4];
-    double arc_wanted;
-    /* the pool */
-    List sets[SETS];
-    int order[SETS];
+    /* the pool: blocks that are not held, and those that are */
+    List sets[2];
     int64_t pool_blocks;
-    double gains[SETS], pool_s, asked_s;
 } Core;
 
 static inline Link *link_of(Core *core, uint32_t id, size_t field) {
@@ -125,7 +94,6 @@ static inline void list_add(Core *core, List *list, size_t field, uint32_t id) {
     else
         link_of(core, list->tail, field)->behind = id;
     list->tail = id;
-    list->total += core->blocks[id].size;
 }
 
 static inline void list_cut(Core *core, List *list, size_t field, uint32_t id) {
@@ -138,7 +106,6 @@ static inline void list_cut(Core *core, List *list, size_t field, uint32_t id) {
         list->tail = own->before;
     else
         link_of(core, own->behind, field)->before = own->before;
-    list->total -= core->blocks[id].size;
 }
 
 static inline int bit_length(uint64_t value) { return value ? 64 - __builtin_clzll(value) : 0; }
@@ -154,17 +121,11 @@ void weir_free_if_unused(Core *core, uint32_t id);
 void weir_forget(Core *core, uint32_t id);
 
 /* pool.c */
-void weir_let_go(Core *core, uint32_t id, int bit);
-void weir_put(Core *core, uint32_t id, uint8_t holders);
+void weir_hold(Core *core, uint32_t id, int is_held);
+void weir_touch(Core *core, uint32_t id);
 
 /* asked.c */
 void weir_set_fragments(Core *core, uint32_t id, long fragments);
-
-/* shadows.c: ask for a block, which it then holds */
-void weir_ask_mq(Core *core, uint32_t id);
-void weir_ask_lirs(Core *core, uint32_t id);
-void weir_ask_arc(Core *core, uint32_t id);
-void weir_resize_shadows(Core *core, int64_t capacity);
 
 /* learned.c */
 void weir_prepare_buckets(Core *core);

@@ -2,11 +2,11 @@
 #include "core.h"
 #include "methods.h"
 
-PyObject *weir_core_holders(PyObject *self, PyObject *key) {
+PyObject *weir_core_is_wanted(PyObject *self, PyObject *key) {
     Core *core = (Core *)self;
     uint32_t id = weir_find(core, key);
     if (id == NONE && PyErr_Occurred()) return NULL;
-    return PyLong_FromLong(id == NONE ? 0 : core->blocks[id].holders);
+    return PyBool_FromLong(id != NONE && core->blocks[id].is_held);
 }
 
 PyObject *weir_core_chance(PyObject *self, PyObject *key) {

@@ -82,7 +82,7 @@ uint32_t weir_cheapest(Core *core, double *value) {
 
 static void hold(Core *core, uint32_t id) {
     Block *block = &core->blocks[id];
-    block->is_held = 1;
+    weir_hold(core, id, 1);
     core->held_blocks++;
     core->held_slots += block->fragments;
     if (block->parent != NONE) {
@@ -98,7 +98,7 @@ static void hold(Core *core, uint32_t id) {
 static void release(Core *core, uint32_t id) {
     Block *block = &core->blocks[id];
     file_out(core, id);
-    block->is_held = 0;
+    weir_hold(core, id, 0);
     core->held_blocks--;
     core->held_slots -= block->fragments;
     if (block->parent != NONE) {
@@ -109,7 +109,7 @@ static void release(Core *core, uint32_t id) {
         else
             core->blocks[block->parent].last_child = before;
     }
-    weir_let_go(core, id, LEARNED);
+    weir_free_if_unused(core, id);
 }
 
 void weir_shrink(Core *core) {

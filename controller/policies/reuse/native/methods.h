@@ -9,7 +9,6 @@ PyObject *weir_core_ask(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *weir_core_hits(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
 /* pool.c */
-PyObject *weir_core_set_order(PyObject *self, PyObject *order);
 PyObject *weir_core_enter(PyObject *self, PyObject *key);
 PyObject *weir_core_leave(PyObject *self, PyObject *key);
 PyObject *weir_core_least(PyObject *self, PyObject *most);
@@ -17,7 +16,7 @@ int weir_core_contains(PyObject *self, PyObject *key);
 Py_ssize_t weir_core_length(PyObject *self);
 
 /* facts.c */
-PyObject *weir_core_holders(PyObject *self, PyObject *key);
+PyObject *weir_core_is_wanted(PyObject *self, PyObject *key);
 PyObject *weir_core_chance(PyObject *self, PyObject *key);
 PyObject *weir_core_facts(PyObject *self, PyObject *key);
 PyObject *weir_core_cheapest(PyObject *self, PyObject *unused);

@@ -3,24 +3,20 @@
 #include "core.h"
 #include "methods.h"
 
-static void list_clear(List *list) {
-    list->head = list->tail = NONE;
-    list->total = 0;
-}
+static void list_clear(List *list) { list->head = list->tail = NONE; }
 
 static int core_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"capacity_blocks", "capacity_slots", "shadows", "remembered", "hurdle", "prefix", NULL};
+    static char *names[] = {"capacity_blocks", "capacity_slots", "remembered", "hurdle", "prefix", NULL};
     Core *core = (Core *)self;
     long long blocks, slots;
     unsigned int remembered;
-    int shadows, prefix;
+    int prefix;
     double hurdle;
     if (core->ids != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "made already");
         return -1;
     }
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "LLpIdp", names, &blocks, &slots, &shadows, &remembered,
-                                     &hurdle, &prefix))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "LLIdp", names, &blocks, &slots, &remembered, &hurdle, &prefix))
         return -1;
     if (blocks < 1 || slots < 0) {
         PyErr_SetString(PyExc_ValueError, "capacities that cannot be");
@@ -30,7 +26,6 @@ static int core_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     core->capacity_slots = slots;
     core->room_blocks = blocks;
     core->room_slots = slots;
-    core->experts = shadows ? EXPERTS : 1;
     core->remembered = remembered;
     core->hurdle = hurdle;
     core->is_prefix = prefix;
@@ -39,15 +34,8 @@ static int core_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     for (int step = 0; step < 2 * MAX_STEPS; step++)
         core->worth_of_step[step] = pow(2.0, (double)(step - MAX_STEPS) / STEPS_PER_OCTAVE);
     for (int i = 0; i < COLUMNS; i++) list_clear(&core->columns[i]);
-    for (int i = 0; i < SETS; i++) list_clear(&core->sets[i]), core->order[i] = i;
-    for (int i = 0; i < MQ_QUEUES; i++) list_clear(&core->mq_queues[i]);
-    for (int i = 0; i < 4; i++) list_clear(&core->arc_lists[i]);
-    list_clear(&core->mq_ghosts);
-    list_clear(&core->lirs_stack);
-    list_clear(&core->lirs_cold);
-    list_clear(&core->lirs_ghosts);
+    for (int i = 0; i < 2; i++) list_clear(&core->sets[i]);
     list_clear(&core->recent);
-    weir_resize_shadows(core, slots ? blocks * slots : blocks);
     core->tracked = calloc(TRACKED_TICKS, sizeof *core->tracked);
     core->ids = PyDict_New();
     if (core->tracked == NULL) PyErr_NoMemory();
@@ -76,9 +64,6 @@ static PyObject *core_resize(PyObject *self, PyObject *args) {
     core->room_blocks = blocks;
     core->room_slots = slots;
     weir_shrink(core);
-    int64_t capacity = slots ? core->capacity_blocks * slots : blocks;
-    int64_t least = MIN_BLOCKS * (core->capacity_slots ? core->capacity_slots : 1);
-    weir_resize_shadows(core, capacity > least ? capacity : least);
     Py_RETURN_NONE;
 }
 
@@ -87,22 +72,6 @@ static PyObject *core_end_tick(PyObject *self, PyObject *unused) {
     Core *core = (Core *)self;
     weir_end_tick(core);
     return PyLong_FromLongLong(core->reused);
-}
-
-static PyObject *core_take_gains(PyObject *self, PyObject *unused) {
-    (void)unused;
-    Core *core = (Core *)self;
-    int sets = 1 << core->experts;
-    PyObject *gains = PyList_New(sets);
-    for (int set = 0; gains != NULL && set < sets; set++) {
-        PyObject *gain = PyFloat_FromDouble(core->gains[set]);
-        if (gain == NULL) Py_CLEAR(gains);
-        else PyList_SET_ITEM(gains, set, gain), core->gains[set] = 0.0;
-    }
-    if (gains == NULL) return NULL;
-    PyObject *taken = Py_BuildValue("(Ndd)", gains, core->pool_s, core->asked_s);
-    core->pool_s = core->asked_s = 0.0;
-    return taken;
 }
 
 static PyObject *core_set_worths(PyObject *self, PyObject *args) {
@@ -147,14 +116,12 @@ static PyMethodDef methods[] = {
     {"hits", (PyCFunction)(void (*)(void))weir_core_hits, METH_FASTCALL, NULL},
     {"resize", core_resize, METH_VARARGS, NULL},
     {"end_tick", core_end_tick, METH_NOARGS, NULL},
-    {"take_gains", core_take_gains, METH_NOARGS, NULL},
-    {"set_order", weir_core_set_order, METH_O, NULL},
     {"set_worths", core_set_worths, METH_VARARGS, NULL},
     {"tables", core_tables, METH_NOARGS, NULL},
     {"enter", weir_core_enter, METH_O, NULL},
     {"leave", weir_core_leave, METH_O, NULL},
     {"least", weir_core_least, METH_O, NULL},
-    {"holders", weir_core_holders, METH_O, NULL},
+    {"is_wanted", weir_core_is_wanted, METH_O, NULL},
     {"chance", weir_core_chance, METH_O, NULL},
     {"facts", weir_core_facts, METH_O, NULL},
     {"cheapest_value", weir_core_cheapest, METH_NOARGS, NULL},

@@ -40,9 +40,7 @@ uint32_t weir_find_or_make(Core *core, PyObject *key) {
 /* Free a number if nothing is known of its block. Such a block has no parent (weir_forget). */
 void weir_free_if_unused(Core *core, uint32_t id) {
     Block *block = &core->blocks[id];
-    if (block->is_known || block->is_in_pool || block->holders || block->children || block->mq_at || block->lirs_at ||
-        block->arc_at)
-        return;
+    if (block->is_known || block->is_in_pool || block->is_held || block->children) return;
     PyObject *key = block->key;
     if (PyDict_DelItem(core->ids, key)) PyErr_Clear();
     block->key = NULL;

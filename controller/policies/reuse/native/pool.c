@@ -1,34 +1,19 @@
-/* Which experts hold what, the pool by that, and what leaves it first. */
+/* The pool, and what leaves it first: what is not held, of that what was asked for or let go longest ago. */
 #include "core.h"
 #include "methods.h"
 
 #define POOL_LINK offsetof(Block, pool)
 
-void weir_put(Core *core, uint32_t id, uint8_t holders) {
+void weir_hold(Core *core, uint32_t id, int is_held) {
     Block *block = &core->blocks[id];
     if (block->is_in_pool) {
-        list_cut(core, &core->sets[block->holders], POOL_LINK, id);
-        list_add(core, &core->sets[holders], POOL_LINK, id);
+        list_cut(core, &core->sets[block->is_held], POOL_LINK, id);
+        list_add(core, &core->sets[is_held], POOL_LINK, id);
     }
-    block->holders = holders;
+    block->is_held = (uint8_t)is_held;
 }
 
-void weir_let_go(Core *core, uint32_t id, int bit) {
-    weir_put(core, id, core->blocks[id].holders & (uint8_t)~bit);
-    weir_free_if_unused(core, id);
-}
-
-PyObject *weir_core_set_order(PyObject *self, PyObject *order) {
-    Core *core = (Core *)self;
-    if (!PyList_Check(order) || PyList_GET_SIZE(order) != 1 << core->experts)
-        return PyErr_Format(PyExc_ValueError, "an order has every set of experts once");
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(order); i++) {
-        long set = PyLong_AsLong(PyList_GET_ITEM(order, i));
-        if (set < 0 || set >= 1 << core->experts) return PyErr_Format(PyExc_ValueError, "no such set of experts");
-        core->order[i] = (int)set;
-    }
-    Py_RETURN_NONE;
-}
+void weir_touch(Core *core, uint32_t id) { weir_hold(core, id, core->blocks[id].is_held); }
 
 PyObject *weir_core_enter(PyObject *self, PyObject *key) {
     Core *core = (Core *)self;
@@ -39,7 +24,7 @@ PyObject *weir_core_enter(PyObject *self, PyObject *key) {
         if (!block->fragments) weir_set_fragments(core, id, 1);
         block->is_in_pool = 1;
         core->pool_blocks++;
-        list_add(core, &core->sets[block->holders], POOL_LINK, id);
+        list_add(core, &core->sets[block->is_held], POOL_LINK, id);
     }
     Py_RETURN_NONE;
 }
@@ -51,28 +36,25 @@ PyObject *weir_core_leave(PyObject *self, PyObject *key) {
         if (!PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, key);
         return NULL;
     }
-    list_cut(core, &core->sets[core->blocks[id].holders], POOL_LINK, id);
+    list_cut(core, &core->sets[core->blocks[id].is_held], POOL_LINK, id);
     core->blocks[id].is_in_pool = 0;
     core->pool_blocks--;
     weir_free_if_unused(core, id);
     Py_RETURN_NONE;
 }
 
-/* The first so many blocks of the pool by votes, each with its holders. */
+/* So many blocks of the pool at most, those that leave first first. */
 PyObject *weir_core_least(PyObject *self, PyObject *most) {
     Core *core = (Core *)self;
     long left = PyLong_AsLong(most);
     if (PyErr_Occurred()) return NULL;
     PyObject *found = PyList_New(0);
-    for (int i = 0; found != NULL && i < 1 << core->experts; i++)
-        for (uint32_t id = core->sets[core->order[i]].head; id != NONE && left > 0; left--) {
-            PyObject *pair = Py_BuildValue("(Oi)", core->blocks[id].key, core->order[i]);
-            if (pair == NULL || PyList_Append(found, pair)) {
-                Py_XDECREF(pair);
+    for (int is_held = 0; found != NULL && is_held < 2; is_held++)
+        for (uint32_t id = core->sets[is_held].head; id != NONE && left > 0; left--) {
+            if (PyList_Append(found, core->blocks[id].key)) {
                 Py_DECREF(found);
                 return NULL;
             }
-            Py_DECREF(pair);
             id = core->blocks[id].pool.behind;
         }
     return found;

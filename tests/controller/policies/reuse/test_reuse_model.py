@@ -217,19 +217,11 @@ def test_blocks_of_any_size_tell_as_much_as_usual_ones_of_as_many_tokens(tokens:
         assert cut[0] == pytest.approx(parts * seen[0])
         assert cut[2] == pytest.approx(seen[2])
         assert cut[3] == pytest.approx(seen[3])
-        assert usual.trust is not None
-        assert small.trust is not None
-        assert small.trust.weights == pytest.approx(usual.trust.weights)
 
 
-def test_nothing_is_told_where_nothing_is_reused_whatever_the_size_of_blocks() -> None:
-    """Not even by rounding."""
-    learner = Learner(block_tokens=48)
-    reuses, exposure = np.full((2, CLASSES, BUCKETS), 1 / 3)
-    passed = np.ones((CLASSES, BUCKETS))
-    assert learner.trust is not None
-    reuses, exposure, *_ = learner.learn(reuses, exposure, passed, 1.0)
-    before = learner.trust.weights
-    for _ in range(100):
-        reuses, exposure, *_ = learner.learn(reuses, exposure + 1.0, passed, 1.0)
-    assert learner.trust.weights is before
+@pytest.mark.parametrize(("blocks", "ticks"), [(10, 64.0), (512, 64.0), (1024, 128.0), (30_000, 3750.0)])
+def test_a_small_pool_forgets_sooner(blocks: int, ticks: float) -> None:
+    """Over eight times its size, and no sooner than a few hundred requests."""
+    reuses = np.ones((CLASSES, BUCKETS))
+    faded, *_ = Learner(capacity_blocks=blocks).learn(reuses, reuses, reuses, ticks)
+    assert faded == pytest.approx(reuses / np.e)

@@ -1,0 +1,128 @@
+"""Which traffic and which systems the claims are about, and which two systems each claim compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from commands.trace_options import TraceOptions
+from experiments.study.systems import SHARES, Setting, system
+from scenario import Scenario
+
+RDMA_SHARE = SHARES["RDMA as measured"]
+AGENTS_BLOCK_TOKENS = 2048
+"""Of recorded sessions, so that prompts of 100,000 tokens have tens of blocks and not hundreds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Traffic, and who serves it."""
+
+    name: str
+    shape: str
+    nodes: int
+    scheduler: str
+    condition: str
+    model: str = "llama3-70b-fp8"
+    gpus: int = 8
+    """Of a node."""
+
+
+WORKS = {
+    work.name: work
+    for work in (
+        Work("swarm", "swarm", 16, "random", "16 sub-agents within 500 ms on 16 nodes at random"),
+        Work(
+            "swarm-affinity",
+            "swarm",
+            16,
+            "sessions",
+            "16 sub-agents within 500 ms, all at the node of their parent, 16 nodes",
+        ),
+        Work("rollouts", "rollouts", 16, "random", "16 samples within 100 ms on 16 nodes at random"),
+        Work(
+            "rollouts-affinity", "rollouts", 16, "sessions", "16 samples within 100 ms, all at one node of 16"
+        ),
+        Work(
+            "prefill-decode",
+            "prefill-decode",
+            5,
+            "round_robin",
+            "1 node writes, 4 read within 20 ms, no NVLink",
+        ),
+        Work("cold-start", "cold-start", 9, "round_robin", "8 nodes without the prefix within 1 s"),
+        Work(
+            "ranks",
+            "ranks",
+            9,
+            "round_robin",
+            "8 MLA ranks (DeepSeek-V3), a server and a link each, 128,000 tokens, no NVLink between them",
+            model="deepseek-v3",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One of the study's systems, and the memory that the switch needs for it."""
+
+    base: str
+    memory: str
+    changes: Mapping[str, dict[str, Any]]
+
+
+SYSTEMS = {
+    "nothing": System("stores", "none", {}),
+    "merging": System("merging", "a pending table of 16,384 cells, no blocks", {}),
+    "sram-pool": System("sram", "100 MB of SRAM", {"pool": {"size_gb": 0.1}}),
+    "dram-pool": System("switch", "256 GB of DRAM beside the switch", {}),
+    "lent-98": System("lent", "none", {}),
+    "lent-87": System("lent", "none", {"direct": {"peer_share": RDMA_SHARE}}),
+    "lent-merging": System("answered_merge", "a pending table of 16,384 cells, no blocks", {}),
+}
+CLAIMS = (
+    ("merging", "nothing"),
+    ("sram-pool", "merging"),
+    ("dram-pool", "merging"),
+    ("merging", "lent-98"),
+    ("merging", "lent-87"),
+    ("lent-merging", "lent-98"),
+)
+"""The first over the second."""
+
+
+def scenario(work: Work, name: str, requests: int, seed: int, trace: Mapping[str, Any]) -> Scenario:
+    """A system under some traffic; `trace` has fields of a workload that replace the generated shape."""
+    setting = Setting(
+        shape=work.shape,
+        scheduler=work.scheduler,
+        nodes=work.nodes,
+        requests=requests,
+        seed=seed,
+        model=work.model,
+    )
+    if trace:
+        setting = replace(
+            setting,
+            trace=str(trace["trace"]),
+            trace_fields=tuple(trace.items()),
+            block_tokens=AGENTS_BLOCK_TOKENS,
+        )
+    chosen = SYSTEMS[name]
+    found = system(chosen.base, setting).changed(**chosen.changes)
+    return found.changed(model={"gpus": work.gpus}, workload={"load": 1.0, "start_s": 0.0 if trace else None})
+
+
+def agents_works(options: TraceOptions) -> dict[str, Work]:
+    """Recorded sessions under both kinds of routing; none where no trace is given."""
+    if options.trace is None:
+        return {}
+    condition = f"{options.sessions_per_hour:g} sessions an hour, {Path(options.trace).name}, 8 nodes"
+    works = (
+        Work("agents", "agents", 8, "random", condition),
+        Work("agents-affinity", "agents", 8, "sessions", condition),
+    )
+    return {work.name: work for work in works}

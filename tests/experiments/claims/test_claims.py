@@ -1,0 +1,64 @@
+"""The table of claims: every row says its condition, its memory and its interval."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.claims import __main__ as claims
+from experiments.claims import ranks
+from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, scenario
+from experiments.claims.live import MODES, ROWS, ratio
+from experiments.claims.live import scenario as live_scenario
+from experiments.simulate.emulate import Emulator
+from experiments.study.live import simulated
+from simulator.checks import check
+from workload.rank_loads import WAYS
+
+
+def test_every_case_can_be_simulated() -> None:
+    for work in WORKS.values():
+        assert work.condition
+        for name in SYSTEMS:
+            check(scenario(work, name, 20, 1, {}))
+    assert {name for pair in CLAIMS for name in pair} <= set(SYSTEMS)
+
+
+def test_claims_are_written_with_all_that_they_depend_on(tmp_path: Path) -> None:
+    chosen = ["--traffic=prefill-decode", "--systems=nothing,merging", "--requests=20", "--seeds=2"]
+    assert claims.main([*chosen, "--jobs=1", f"--results={tmp_path}", "-q"]) == 0
+    head, _, row = (tmp_path / "claims.md").read_text().splitlines()
+    assert head.count("|") == row.count("|")
+    assert "1 node writes, 4 read within 20 ms" in row
+    assert "pending table" in row
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    (claim,) = summary["claims"]
+    assert claim["ttft_mean_s"]["low"] <= claim["ttft_mean_s"]["ratio"] <= claim["ttft_mean_s"]["high"]
+    assert claim["sent_gb"]["ratio"] < 1.0
+    assert (tmp_path / "prefill-decode.png").stat().st_size > 1000
+
+
+def test_every_way_and_place_of_ranks_is_in_the_table() -> None:
+    head, _, *rows = ranks.table(1000)
+    assert all(way in head for way in WAYS)
+    assert len(rows) == len(ranks.PLACES)
+    assert all(row.count("|") == head.count("|") for row in rows)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_rows_that_are_played_can_be_simulated_as_the_emulator_carries_them_out(row: str) -> None:
+    emulator = Emulator(live_scenario(row, 1).changed(workload={"requests": 20}), 20_000.0)
+    assert all(simulated(emulator, mode)["mean_s"] > 0 for mode in MODES)
+
+
+def test_ratios_are_of_the_same_seeds() -> None:
+    records = [
+        {"row": "a", "mode": mode, "seed": seed, "played": {"mean_s": seconds}}
+        for seed, mode, seconds in (
+            (1, "no_pool", 2.0),
+            (1, "merging", 1.0),
+            (2, "merging", 1.5),
+            (2, "no_pool", 3.0),
+        )
+    ]
+    assert ratio(records, "a", "played").mean == 0.5

@@ -1,0 +1,107 @@
+"""How tensor-parallel ranks that all need the same KV can get it: what each way sends, and how long it
+takes.
+
+With multi-head latent attention (MLA) every rank needs the same latent KV, so R ranks that load by
+themselves load it R times. Times are those of the slowest link, all transfers being in a pipeline and nobody
+else on the links: the least that each way can take. NVLink: 450 GB/s a direction (NVIDIA H100 datasheet: 900
+GB/s both ways)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workload.cost import MODELS, ModelSpec
+
+NVLINK_BYTES_S = 450e9
+GBIT_BYTES = 1e9 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Ranks of one model, where they are, and the links between them and the KV's homes."""
+
+    ranks: int = 8
+    servers: int = 1
+    """Over which they are spread evenly. Only ranks of one server reach each other by NVLink."""
+    own_links: bool = True
+    """Whether each rank has a network link; else all of a server share one."""
+    link_gbit_s: float = 400.0
+    homes: int = 2
+    """Storage nodes over which the blocks lie evenly."""
+    home_gbit_s: float = 400.0
+    nvlink_bytes_s: float = NVLINK_BYTES_S
+    """A direction; 0: there is none."""
+    model: ModelSpec = MODELS["deepseek-v3"]
+
+    @property
+    def in_server(self) -> int:
+        """Ranks of a server."""
+        return self.ranks // self.servers
+
+    def kv_bytes(self, tokens: int) -> float:
+        """Bytes of a prefix, the same on every rank."""
+        return self.model.kv_bytes_per_token * tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one way of loading does."""
+
+    seconds: float
+    sent_bytes: float
+    """By homes."""
+
+
+def _load(ranks: Ranks, sent: float, on_link: float, on_nvlink: float = 0.0) -> Load | None:
+    """A load that sends so many bytes from homes, over the busiest link, and over NVLink."""
+    if on_nvlink and not ranks.nvlink_bytes_s:
+        return None
+    times = [
+        sent / (ranks.homes * ranks.home_gbit_s * GBIT_BYTES),
+        on_link / (ranks.link_gbit_s * GBIT_BYTES),
+        on_nvlink / ranks.nvlink_bytes_s if on_nvlink else 0.0,
+    ]
+    return Load(max(times), sent)
+
+
+def each_loads_all(ranks: Ranks, size: float) -> Load | None:
+    """Every rank loads everything by itself."""
+    on_link = size if ranks.own_links else size * ranks.in_server
+    return _load(ranks, size * ranks.ranks, on_link)
+
+
+def one_loads_and_broadcasts(ranks: Ranks, size: float) -> Load | None:
+    """One rank of each server loads, and broadcasts over NVLink (sgl-project/sglang#37950)."""
+    return _load(ranks, size * ranks.servers, size, size if ranks.in_server > 1 else 0.0)
+
+
+def each_loads_a_part(ranks: Ranks, size: float) -> Load | None:
+    """Each rank of a server loads its part over its own link, and they gather all parts over NVLink."""
+    part = size / ranks.in_server
+    on_nvlink = size - part
+    return _load(ranks, size * ranks.servers, part if ranks.own_links else size, on_nvlink)
+
+
+def switch_multicasts(ranks: Ranks, size: float) -> Load | None:
+    """The switch merges the ranks' requests and copies the reply to each; ranks that share a link get a copy
+    each over it."""
+    on_link = size if ranks.own_links else size * ranks.in_server
+    return _load(ranks, size, on_link)
+
+
+def switch_multicasts_parts(ranks: Ranks, size: float) -> Load | None:
+    """Each rank asks for its part, which the switch merges with what the same rank of other servers asks for;
+    the ranks of a server gather all parts over NVLink."""
+    part = size / ranks.in_server
+    return _load(ranks, size, part if ranks.own_links else size, size - part)
+
+
+WAYS: dict[str, Callable[[Ranks, float], Load | None]] = {
+    "each rank loads all": each_loads_all,
+    "one loads, NVLink broadcast": one_loads_and_broadcasts,
+    "each loads a part, NVLink all-gather": each_loads_a_part,
+    "switch merges and multicasts": switch_multicasts,
+    "switch merges parts, NVLink all-gather": switch_multicasts_parts,
+}
+"""None where a way needs NVLink and there is none."""
