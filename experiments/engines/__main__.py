@@ -23,7 +23,7 @@ from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_
 from experiments.logs import open_network
 from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Embedded, make_engine
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: EnginesOptions) -> int:
-    check_root()
+    check_machine()
     if is_open() and options.engine == Embedded.name:
         speak(LARGEST_BYTES)
     build_core()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,8 +17,8 @@ from commands.value_size import LARGEST_BYTES, build_core, is_open, speak
 from emulator.details import Details, details_of, write_details
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
-from emulator.modes import MODES, Mode
-from emulator.options import RunOptions, parse_options
+from emulator.machine import advice
+from emulator.options import RunOptions, parse_options, without_effect
 from emulator.real_kv import RealKv, compute_kv
 from emulator.recording import Recording
 from emulator.repeats import Repeats
@@ -28,14 +29,21 @@ from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, measure
 from experiments.run.page import write_page
-from experiments.run.report import conclusion, print_report
+from experiments.run.report import print_report
 from experiments.run.watching import start_watching
+from experiments.run.words import sketch
+from hostlib import native
 from hostlib.protocol.wire import VALUE_BYTES
+from scenario.modes import MODES, Mode
+from scenario.reading import DEMO
 from topologies.engines import Embedded, Engine, make_engine
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 from workload.compression import NONE
 from workload.levels import Ladder
 
+LINES = 4
+"""Of progress in a play, where there is no terminal."""
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
 
@@ -48,30 +56,32 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
-    check_root()
+    check_machine()
     build_core()
-    engine = make_engine(options.engine)
-    scenario = make_scenario(options, _chosen_sigma(screen, options, engine))
+    engine = make_engine(options.emulation.engine)
+    least = least_sigma(options.network.topology)
+    draft = make_scenario(options, None if options.scale is not None else least)
+    screen.say(sketch(draft.fabric))
+    scenario = make_scenario(options, _chosen_sigma(screen, draft, engine))
     played = _play_to_count(screen, scenario, engine)
     scenario, runs = played.scenario, played.repeats
-    summary = options.results / "summary.json"
+    summary = options.emulation.results / "summary.json"
     write_summary(summary, _about(scenario), runs)
-    print_report(screen.console, _title(scenario), runs)
-    page = options.results / "report.html"
+    print_report(screen.console, _title(scenario), runs, _advice(scenario))
+    page = options.emulation.results / "report.html"
     details = write_details(
-        options.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
+        options.emulation.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
     )
-    write_page(page, details, f"make run: {_title(scenario)}", conclusion(runs, markup=False))
+    write_page(page, details, runs.complaints() if runs.overloaded else (), _advice(scenario), runs.count)
     screen.say(f"Written to {summary}; to look at: {page}")
     return 0 if all(run.is_right for run in runs.all()) else 1
 
 
-def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float | None:
-    """What this machine can carry, where SCALE leaves it open."""
+def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine) -> float | None:
+    """What this machine can carry, where SCALE leaves it open; `draft` is the most detailed scenario."""
+    options = draft.options
     if options.scale is not None:
         return None
-    least = least_sigma(options.topology)
-    draft = make_scenario(options, least)
     with screen.status("measuring what this machine can carry"):
         capacity = measure()
     fabric = draft.fabric
@@ -80,28 +90,35 @@ def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float 
         with screen.status("measuring what the network takes while nobody asks for anything"):
             capacity = replace(capacity, background_cores=_background(screen, draft, engine))
         beside = f", of which the network takes {capacity.background_cores:.2f} without a request"
-    rates = options.store_gbit_s or (options.link_gbit_s,) * len(fabric.answering)
+    rates = options.storage.link_gbit_s or (options.network.link_gbit_s,) * len(fabric.answering)
     link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
-    sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
-    if sigma > least and is_open() and options.engine == Embedded.name:
+    sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
+    if sigma > draft.scale.sigma and is_open() and options.emulation.engine == Embedded.name:
         screen.say(
             f"With values of {VALUE_BYTES} bytes this machine carries sigma {sigma:g} only: "
             f"it is tried with VALUE_BYTES={LARGEST_BYTES}, which makes fewer packets."
         )
         speak(LARGEST_BYTES)
     screen.say(
-        f"This machine has {capacity.idle_cores:.1f} cores to spare{beside}, and a fragment costs its two "
-        f"ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
+        f"This machine has {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores to spare{beside}, and a "
+        f"fragment costs its two ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
     )
+    if capacity.others and capacity.idle_cores < capacity.cores / 2:
+        screen.warn(
+            f"what keeps this machine busy: {', '.join(capacity.others)}. Results are finer, and count more "
+            "surely, when that has ended.",
+            "busy",
+        )
     return sigma
 
 
 def _background(screen: Screen, scenario: Scenario, engine: Engine) -> float:
     """Cores that the network takes by itself; it is started for that, and ended."""
     options = scenario.options
+    how = options.emulation
     with open_network(
-        screen, scenario.fabric, engine, options.results, _about(scenario), secure=options.secure
+        screen, scenario.fabric, engine, how.results, _about(scenario), secure=how.secure
     ) as network:
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         return Emulation(scenario.idle(), network, artifacts).background(MODES["pool"])
@@ -143,32 +160,31 @@ def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine) -> _Playe
 
 def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> _Played:
     """All plays of all modes; with `give_up` only up to the first in which the machine did not keep up."""
-    options = scenario.options
-    runs: dict[str, list[RunResult]] = {name: [] for name in options.modes}
-    details: dict[str, list[Details]] = {name: [] for name in options.modes}
+    options, how = scenario.options, scenario.options.emulation
+    runs: dict[str, list[RunResult]] = {name: [] for name in options.emulation.modes}
+    details: dict[str, list[Details]] = {name: [] for name in options.emulation.modes}
     recording = Recording(scenario, screen.warn)
     with ExitStack() as stack:
-        dashboard = Dashboard(options.pool_blocks) if options.live and screen.can_live else None
+        dashboard = Dashboard(options.pool_blocks) if options.emulation.live and screen.can_live else None
         watch = start_watching(scenario, screen.say, stack, dashboard)
         progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}"), below=dashboard))
         network = stack.enter_context(
-            open_network(
-                screen, scenario.fabric, engine, options.results, _about(scenario), secure=options.secure
-            )
+            open_network(screen, scenario.fabric, engine, how.results, _about(scenario), secure=how.secure)
         )
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)
         kv = _real_kv(scenario, network, progress)
         emulation = Emulation(scenario, network, artifacts, watch, None if kv is None else kv.path)
-        for number, name in itertools.product(range(1, options.runs + 1), options.modes):
+        for number, name in itertools.product(range(1, options.emulation.runs + 1), options.emulation.modes):
             # Modes in turn, so that what changes on the machine meets all alike.
             turn, recorded = "", name
-            if options.runs > 1:
-                turn, recorded = f" ({number} of {options.runs})", f"{name}-{number}"
-            label = f"the switch {MODES[name].title.removeprefix('switch ')}{turn}"
+            if options.emulation.runs > 1:
+                turn, recorded = f" ({number} of {options.emulation.runs})", f"{name}-{number}"
+            label = f"{MODES[name].title}: the switch {MODES[name].does}{turn}"
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
-            play = partial(_play_once, emulation, MODES[name], progress, task)
+            shown = _shown_in_lines(screen, label) if not screen.can_live else _shown_nowhere
+            play = partial(_play_once, emulation, MODES[name], progress, task, shown)
             measured = recording.play(network, recorded, play)
             runs[name].append(evaluate(measured, scenario.tenants, scenario.target_s))
             details[name].append(details_of(measured))
@@ -193,8 +209,28 @@ def _real_kv(scenario: Scenario, network: Network, progress: Progress) -> RealKv
     return made
 
 
-def _play_once(emulation: Emulation, mode: Mode, progress: Progress, task: TaskID) -> Measurements:
+def _shown_in_lines(screen: Screen, label: str) -> Callable[[int, int], None]:
+    """What tells somebody without a terminal, such as a log of CI, that requests are served."""
+    told = 0
+
+    def show(completed: int, total: int) -> None:
+        nonlocal told
+        if completed * LINES >= (told + 1) * total > 0:
+            told = completed * LINES // total
+            screen.say(f"{label}: {completed:,} of {total:,} requests")
+
+    return show
+
+
+def _shown_nowhere(completed: int, total: int) -> None:
+    """A bar of progress says it."""
+
+
+def _play_once(
+    emulation: Emulation, mode: Mode, progress: Progress, task: TaskID, shown: Callable[[int, int], None]
+) -> Measurements:
     def show(completed: int, total: int, blocks: dict[str, int]) -> None:
+        shown(completed, total)
         sources = ", ".join(f"{source} {blocks.get(source, 0):,}" for source in ("pool", "remote"))
         progress.update(task, completed=completed, total=total, sources=sources)
 
@@ -206,39 +242,51 @@ def _play_once(emulation: Emulation, mode: Mode, progress: Progress, task: TaskI
 
 def _announce(screen: Screen, scenario: Scenario) -> None:
     options, trace = scenario.options, scenario.trace
+    unused = without_effect(options.scenario)
+    if unused and options.scenario != DEMO:
+        screen.say(f"{options.scenario}: for the simulator alone are {', '.join(unused)}.")
     for warning in trace.warnings:
         screen.warn(warning, "trace")
+    if native.core() is None and os.environ.get("WEIR_PURE") != "1":
+        screen.warn("hosts run in Python alone, and more slowly: python -m hostlib.native says why", "slow")
     stores = f", {len(scenario.fabric.stores)} storage nodes"
-    rates = [f"{rate:g}" for rate in options.store_gbit_s or ()]
+    rates = [f"{rate:g}" for rate in options.storage.link_gbit_s]
     others = f"; those of the storage nodes {', '.join(rates)} Gbit/s at real scale" if rates else ""
     screen.say(
         f"{len(scenario.fabric.nodes)} inference nodes"
         f"{' that lend one another their memory' if options.lends else stores}, "
-        f"{len(scenario.fabric.switches)} switch ({options.engine}). Sigma {scenario.scale.sigma:g}: "
+        f"{len(scenario.fabric.switches)} switch ({options.emulation.engine}). "
+        f"Sigma {scenario.scale.sigma:g}: "
         f"a block of {scenario.cost.block_bytes / 1e6:.1f} MB is {scenario.block_bytes:,} bytes here, "
-        f"a {options.link_gbit_s * scenario.scale.speed:g} Gbit/s link "
-        f"{scenario.scale.rate_bit_s(options.link_gbit_s * 1e9) / 1e6:.1f} Mbit/s{others}.\n"
+        f"a {options.network.link_gbit_s * scenario.scale.speed:g} Gbit/s link "
+        f"{scenario.scale.rate_bit_s(options.network.link_gbit_s * 1e9) / 1e6:.1f} Mbit/s{others}.\n"
         f"Trace {trace.name}: {len(trace.requests):,} requests from second {scenario.start_s:.0f} on, played "
         f"{scenario.scale.speed:.2f} times as fast in {trace.duration_s:.0f} s, "
-        f"{options.runs * len(options.modes)} times."
-        + ("" if options.codec == NONE else f"\nBlocks are coded by {_codec(scenario)}.")
+        f"{options.emulation.runs * len(options.emulation.modes)} times."
+        + ("" if options.model.codec == NONE else f"\nBlocks are coded by {_codec(scenario)}.")
     )
+
+
+def _advice(scenario: Scenario) -> str:
+    """What helps a machine that did not keep up; nothing that is so already."""
+    smallest = scenario.block_bytes <= scenario.scale.fragment_bytes
+    return advice(scale_given=scenario.options.scale is not None, smallest_blocks=smallest)
 
 
 def _title(scenario: Scenario) -> str:
     options = scenario.options
     whose = "this machine's choice" if options.scale is None else "as given"
-    coded = "" if options.codec == NONE else f"{_codec(scenario)}, "
-    coded += f"{options.blend_share:.0%} of chunks recomputed, " if options.blend else ""
+    coded = "" if options.model.codec == NONE else f"{_codec(scenario)}, "
+    coded += f"{options.nodes.blend_share:.0%} of chunks recomputed, " if options.nodes.blend else ""
     return (
-        f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, {coded}policy {options.policy}, "
+        f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, {coded}policy {options.pool.policy}, "
         f"sigma {scenario.scale.sigma:g} ({whose})"
     )
 
 
 def _codec(scenario: Scenario) -> str:
     """What codes the blocks, and to how much."""
-    sizes, coder = scenario.sizes, scenario.options.coder
+    sizes, coder = scenario.sizes, scenario.options.model.coder
     if isinstance(sizes, Ladder):
         each = ", ".join(
             f"{level} {one.stored_share:.1%}"
@@ -254,10 +302,10 @@ def _codec(scenario: Scenario) -> str:
 def _about(scenario: Scenario) -> dict[str, object]:
     options = scenario.options
     return {
-        "engine": options.engine,
+        "engine": options.emulation.engine,
         "topology": scenario.fabric.name,
-        "trace": str(options.trace) if options.trace else scenario.trace.name,
-        "seed": options.seed,
+        "trace": str(options.workload.trace) if options.workload.trace else scenario.trace.name,
+        "seed": options.workload.seed,
         "scale": scenario.scale.sigma,
         "value_bytes": VALUE_BYTES,
         "scale_chosen": "by the user" if options.scale is not None else "by the machine",
@@ -266,25 +314,25 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "speed": scenario.scale.speed,
         "hosts": len(scenario.fabric.nodes),
         "stores": len(scenario.fabric.stores),
-        "link_gbit_s": options.link_gbit_s,
-        "store_gbit_s": options.store_gbit_s,
-        "policy": options.policy,
+        "link_gbit_s": options.network.link_gbit_s,
+        "store_gbit_s": options.storage.link_gbit_s or None,
+        "policy": options.pool.policy,
         "eviction": options.eviction,
-        "fill": options.fill,
-        "expect": options.expect,
+        "fill": options.control.fill,
+        "expect": options.control.expects,
         "pool_blocks": options.pool_blocks,
-        "model": str(options.model_choice.folder or options.model),
-        "scheduler": options.scheduler,
-        "ttft_slo_s": options.ttft_slo_s,
-        "tiers": options.tiers,
+        "model": str(options.model_choice.folder or options.model_choice.preset),
+        "scheduler": options.workload.scheduler,
+        "ttft_slo_s": options.workload.ttft_slo_s,
+        "tiers": options.nodes.tiers,
         "gate": options.gate,
         "hints": options.hints,
         "fetch": options.fetch,
-        "requests_first": options.requests_first,
-        "tenants": options.tenants,
+        "requests_first": options.network.requests_first,
+        "tenants": options.workload.tenants,
         "block_bytes": scenario.block_bytes,
         "codec": _codec(scenario),
-        "blend_share": options.blend_share if options.blend else None,
+        "blend_share": options.nodes.blend_share if options.nodes.blend else None,
         "stored_share": round(scenario.cost.stored_share, 5),
     }
 

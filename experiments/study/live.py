@@ -25,7 +25,6 @@ from commands.declarations import DECLARED, OneOf, Within
 from commands.options import read
 from emulator.emulation import Emulation
 from emulator.evaluate import evaluate
-from emulator.modes import MODES
 from emulator.result import revision
 from experiments.logs import OpenNetworks
 from experiments.page import Page
@@ -49,10 +48,12 @@ from experiments.study.played import (
 )
 from experiments.study.report import add_panel, shown_rows
 from experiments.study.results import code_hash
-from simulator.scenario import GB, SWITCHES, Scenario
+from scenario import GB, Scenario
+from scenario.modes import MODES
+from scenario.tables import SWITCHES
 from simulator.simulation import simulate
 from topologies.engines import make_engine
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 BLOCK_GB = 512 * 327_680 / GB
 """Of llama3-70b, two bytes a value."""
@@ -202,7 +203,7 @@ def _run(screen: Screen, options: LiveOptions) -> int:
     for key, seed in turns:
         record = found[record_name(key, seed)]
         if PLAYED not in record and time.monotonic() - began_s < 60 * options.minutes:
-            check_root()
+            check_machine()
             screen.say(f"playing: {DESIGNS[key].label}, seed {seed}")
             emulator = Emulator(scenario(DESIGNS[key], seed), options.scale)
             record[PLAYED] = played(emulator, DESIGNS[key], opened)

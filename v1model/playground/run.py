@@ -20,9 +20,9 @@ from v1model.backend import Tracing
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.frontend.preprocess import P4INCLUDE, PreprocessorError, preprocess
-from v1model.playground.commands import Commands
 from v1model.playground.document import Document, DocumentError, decode
 from v1model.playground.packet_text import PacketTextError, packet_bytes
+from v1model.remote.cli import DataPlaneCommands
 from v1model.sandbox import Source, sandboxed_compile
 from v1model.switch import Switch
 from v1model.trace.events import TraceFilter
@@ -178,7 +178,7 @@ def _description(program: Program) -> dict[str, Any]:
 
 def _command(switch: Switch, document: Document) -> list[dict[str, Any]]:
     said: list[str] = []
-    commands = Commands(switch, said.append)
+    commands = DataPlaneCommands(switch, said.append)  # type: ignore[arg-type]  # it uses no more than a DataPlane
     answers = []
     for index, line in enumerate(document.commands):
         said.clear()

@@ -33,7 +33,7 @@ from experiments.bench.emulation.measure import ROLES, Blast, Played, bare_blast
 from experiments.bench.emulation.search import SearchError, SigmaSearch
 from experiments.logs import Open, OpenNetworks
 from experiments.page import Section, bars, write_report
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 from topologies.registry import TOPOLOGIES
 
 LEAST_SIGMA, MOST_SIGMA = 625.0, 160_000.0
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    check_root()
+    check_machine()
     with screen.status("bare datagrams"):
         limit = bare_blast(BLAST_S)
     found: dict[int, Played] = {}
@@ -149,7 +149,7 @@ def _play(screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Call
     played = play(run, sigma, say, opened)
     said = "keeps up" if played.kept_up else "; ".join(played.complaints)
     screen.say(
-        f"{run.hosts} nodes, sigma {sigma:,.0f}: {played.requests_per_s:,.0f} requests/s, "
+        f"{run.nodes.count} nodes, sigma {sigma:,.0f}: {played.requests_per_s:,.0f} requests/s, "
         f"{played.fragments_per_s:,.0f} fragments/s, "
         f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}"
     )
