@@ -172,16 +172,16 @@ class Switch:
     # --- queues ----------------------------------------------------------------------------------
 
     def enable_queues(self, priorities: int = PRIORITIES) -> None:
-        """Puts queues between ingress and egress, one of each port for each of the priorities; larger values of
-        standard_metadata.priority go to the last. Nothing waits in them until something limits the port."""
+        """Puts queues between ingress and egress, one of each port for each of the priorities; larger values
+        of standard_metadata.priority go to the last. Nothing waits in them before something limits a port."""
         with self._lock:
             self._queues.enable(priorities)
 
     def limit_queues(
         self, limits: Mapping[str, int], port: int | None = None, priority: int | None = None
     ) -> None:
-        """Changes limits (`binding.queues.QueueLimits` has the names) of one port or all, of one priority or all;
-        enables queues. Rates without a priority are those of the whole port."""
+        """Changes limits (`binding.queues.QueueLimits` has the names) of one port or all, of one priority or
+        all; enables queues. Rates without a priority are those of the whole port."""
         with self._lock:
             self._queues.limit(limits, port, priority)
 

@@ -34,6 +34,7 @@ local FLAGS = {  -- in the order of their bits
   { 0x0020, "reclaim" }, { 0x0040, "pushed" }, { 0x0080, "subscribe" }, { 0x0100, "held" },
   { 0x0200, "repair" }, { 0x0400, "durable" }, { 0x0800, "created" },
   { 0x1000, "tombstones" },
+  { 0x2000, "hint" },
 }
 
 local weir = Proto("weir", "Weir KV protocol")

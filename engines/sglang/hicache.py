@@ -25,6 +25,7 @@ from sglang.srt.mem_cache.hicache_storage import (
 )
 
 from engines.sglang.names import begin_naming
+from engines.sglang.weight_changes import listen
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.protocol.errors import ConfigError, KeySpaceError
@@ -52,11 +53,24 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         """Under which pages are kept that this backend alone may find."""
         self._naming: Future[str] | None = None
         self._name: str | None = self._own_name
+        self._is_left = False
+        """Whether nothing is kept or found, as the server's weights have changed."""
 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
         """SGLang says which memory the pages come from: from now on they have a name that others know."""
         super().register_mem_pool_host(mem_pool_host)
+        try:
+            listen(self)
+        except KeySpaceError as error:
+            self._say_why(error)
+            return
         self._name, self._naming = None, begin_naming(mem_pool_host)
+
+    def weights_changed(self) -> None:
+        """The server's weights are about to change: what its memory holds may be of the former ones."""
+        if not self._is_left:
+            _log.warning("The pool is left until SGLang clears its storage backend: its weights change.")
+        self._is_left = True
 
     def get(
         self, key: str, target_location: torch.Tensor | None = None, target_sizes: Any = None
@@ -106,6 +120,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def clear(self) -> None:
         """Find nothing of what was kept before: from now on pages are shared with no other server."""
         self._own_name = self._name = secrets.token_hex(16)
+        self._is_left = False
 
     def get_stats(self) -> None:
         """SGLang asks for its own kind of object here; the pool's counters are in `pool_stats`."""
@@ -119,15 +134,18 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._pool.close()
 
     def _is_named(self) -> bool:
-        """Whether the pages have a name, which takes as long as hashing the model's files."""
+        """Whether the pages have a name, once the model's files are hashed, and may be used."""
         if self._name is None and self._naming is not None and self._naming.done():
             try:
                 self._name = self._naming.result()
                 _log.warning("KV is shared with the SGLang servers of this tenant that are like this one.")
             except KeySpaceError as error:
                 self._name = self._own_name
-                _log.warning("KV is not shared with other SGLang servers: %s.", error)
-        return self._name is not None
+                self._say_why(error)
+        return self._name is not None and not self._is_left
+
+    def _say_why(self, error: KeySpaceError) -> None:
+        _log.warning("KV is not shared with other SGLang servers: %s.", error)
 
     def _blocks(self, keys: list[str]) -> list[BlockRef]:
         assert self._name is not None

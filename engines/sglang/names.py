@@ -21,7 +21,7 @@ HARMLESS_OPTIONS: Final = (
     "mem_fraction_static", "model_path", "nnodes", "node_rank", "port", "random_seed", "reasoning_parser",
     "revision", "sampling_defaults", "schedule_*", "served_model_name", "show_time_cost",
     "skip_server_warmup",
-    "tokenizer_*", "tool_call_parser", "watchdog_timeout", "weight_version",
+    "tokenizer_*", "tool_call_parser", "watchdog_timeout",
 )  # fmt: skip
 """Options of a server that change neither the KV of given tokens nor the order of its bytes, as patterns."""
 POOL_PROPERTIES: Final = (

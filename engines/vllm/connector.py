@@ -21,10 +21,13 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorRole,
     KVConnectorWorkerMetadata,
 )
+from vllm.logger import init_logger
 from vllm.v1.engine.core import EngineCore
+from vllm.v1.executor.abstract import Executor
 
 from engines.versions import warn_if_untested
 from engines.vllm.adapters import AdapterNames, LoadedAdapters
+from engines.vllm.event_schema import joined, make_events
 from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
 from engines.vllm.metrics import (
@@ -38,7 +41,7 @@ from engines.vllm.metrics import (
 from engines.vllm.own_cache import VllmCache
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
-from engines.vllm.space import Settings, make_layout
+from engines.vllm.space import Settings, loads_in_background, make_layout
 from engines.vllm.tensors import KvTensors
 from engines.vllm.weight_changes import listen
 from engines.vllm.weights import begin_naming
@@ -47,8 +50,11 @@ from hostlib.engine import open_pool
 from hostlib.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import torch
     from vllm.config import VllmConfig
+    from vllm.distributed.kv_events import KVCacheEvent
     from vllm.distributed.kv_transfer.kv_connector.v1.metrics import KVConnectorPromMetrics, KVConnectorStats
     from vllm.forward_context import ForwardContext
     from vllm.v1.attention.backend import AttentionMetadata
@@ -63,6 +69,8 @@ DRAFTS_WITHOUT_KV = ("ngram", "ngram_gpu", "suffix", "medusa", "mlp_speculator")
 """Methods of speculative decoding whose drafts come without KV of their own."""
 
 _log = logging.getLogger("weir")
+_info = init_logger("vllm.weir")
+"""vLLM shows what its own loggers say at this level."""
 
 
 @dataclass
@@ -99,6 +107,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         is_worker = role != KVConnectorRole.SCHEDULER
         rank = get_tensor_model_parallel_rank() if is_worker else 0
         self._layout = make_layout(vllm_config, kv_cache_config, self._settings, rank)
+        self._loads_in_background = loads_in_background(vllm_config, self._settings)
         pool = self._settings.pool
         has_own_process = vllm_config.parallel_config.distributed_executor_backend != "uni"
         if is_worker and has_own_process and pool.report is not None:
@@ -108,6 +117,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             self._pool.blocks.silence_level = logging.DEBUG  # the scheduler asks first, and says so
         self._counters = CounterReader(self._pool.blocks.stats, OF_WORKER if is_worker else OF_SCHEDULER)
         self._own_cache = VllmCache()
+        self._events = make_events(vllm_config, self._layout.space)
         self._scheduler: SchedulerSide | None = None
         self._worker: WorkerSide | None = None
         self._closed = False
@@ -139,10 +149,11 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             self._layout.groups,
             tensors,
             rank=self._layout.rank,
-            background=self._settings.loading == "background",
+            background=self._loads_in_background,
             recompute_ms=self._settings.recompute_ms,
             is_loaded=LoadedAdapters().is_loaded,
             reads_later=tensors.is_on_cpu and not zeroes_blocks,
+            notes_stored=self._events is not None,
         )
 
     def handle_preemptions(self, kv_connector_metadata: KVConnectorMetadata) -> None:
@@ -220,6 +231,10 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self._of_scheduler.finished(request.request_id)
         return False, None
 
+    def take_events(self) -> Iterable[KVCacheEvent]:
+        """Which blocks came into the pool since the last call, or are known to have left it."""
+        return joined(self._events.take()) if self._events is not None else ()
+
     def reset_cache(self) -> bool:
         """Find nothing any more of what was stored so far. False if that can't be done: the pool is left."""
         return self._of_scheduler.reset()
@@ -256,6 +271,8 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             self._pool.close()
 
     def _make_scheduler(self) -> SchedulerSide:
+        if self._loads_in_background and self._settings.loading == "layerwise":
+            _info.info("Loading in the background, as vLLM schedules steps ahead (async_scheduling).")
         self._pool.join()
         role = self._kv_transfer_config
         keys = EngineKeys(
@@ -269,11 +286,12 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             self._pool,
             keys,
             self._own_cache,
-            background=self._settings.loading == "background",
+            background=self._loads_in_background,
             loads=role.is_kv_consumer,
             stores=role.is_kv_producer,
+            events=self._events,
         )
-        listen(side, EngineCore)
+        listen(side, EngineCore, _executors(Executor))
         return side
 
     @property
@@ -290,6 +308,11 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         message = self._get_connector_metadata()
         assert isinstance(message, JobsMessage)
         return message.jobs
+
+
+def _executors(kind: type[Any]) -> list[type[Any]]:
+    """The class, and all that are made from it."""
+    return [kind, *(one for below in kind.__subclasses__() for one in _executors(below))]
 
 
 def _check_drafts(speculation: Any) -> None:

@@ -67,7 +67,10 @@ class Report:
     step: int
     refusals: list[Refusal] = field(default_factory=list)
     """Since the report before."""
+    stored: dict[int, list[bytes]] = field(default_factory=dict)
+    """Keys of blocks of which a worker, by its rank, has stored its part since the report before."""
 
     def merged(self, other: Report) -> Report:
         """The report of both workers."""
-        return Report(min(self.step, other.step), self.refusals + other.refusals)
+        stored = self.stored | other.stored
+        return Report(min(self.step, other.step), self.refusals + other.refusals, stored)

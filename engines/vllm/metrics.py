@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 OF_SCHEDULER = {
     "lookups": "Questions for the blocks of a prompt.",
     "found": "Blocks that were found by them.",
+    "retained_objects": "Objects that storage nodes retain, as requests asked for.",
+    "not_retained": "Objects that requests asked to be retained, and that are not.",
 }
 OF_WORKER = {
     "loaded_objects": "Objects that came from the pool; a block is stored as several.",

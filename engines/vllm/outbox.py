@@ -32,6 +32,8 @@ RUN_BLOCKS = 64
 
 MAX_REFUSALS = 4096
 """Most refusals that wait to be reported."""
+MAX_STORED = 16_384
+"""Most blocks that were stored and wait to be reported."""
 
 _log = logging.getLogger("weir")
 
@@ -52,9 +54,17 @@ class Outbox:
     """See the module. `read` is called in the pool's thread as well."""
 
     def __init__(
-        self, pool: BlockingPool, memory: BlockMemory, rank: int, recompute_ms: int, *, reads_later: bool
+        self,
+        pool: BlockingPool,
+        memory: BlockMemory,
+        rank: int,
+        recompute_ms: int,
+        *,
+        reads_later: bool,
+        notes_stored: bool = False,
     ) -> None:
-        """`reads_later` says whether blocks may be read while the engine goes on."""
+        """`reads_later` says whether blocks may be read while the engine goes on, `notes_stored` whether
+        somebody takes note of those that were stored."""
         self._pool, self._memory, self._rank, self._recompute_ms = pool, memory, rank, recompute_ms
         self._reads_later = reads_later
         self._unsettled: dict[int, list[tuple[BlockRun, list[_Reader]]]] = {}
@@ -63,6 +73,7 @@ class Outbox:
         self._reading = threading.Lock()
         self._sending: set[Future[int]] = set()
         self._refusals: deque[Refusal] = deque(maxlen=MAX_REFUSALS)
+        self._stored: deque[bytes] | None = deque(maxlen=MAX_STORED) if notes_stored else None
         self._has_said_failure = False
 
     def take_back(self, block_ids: Iterable[int]) -> None:
@@ -107,6 +118,12 @@ class Outbox:
     def take_refusals(self) -> list[Refusal]:
         """Blocks that turned out not to be stored since the last call."""
         return [self._refusals.popleft() for _ in range(len(self._refusals))]
+
+    def take_stored(self) -> list[bytes]:
+        """Keys of the blocks that turned out to be stored since the last call, if these are noted."""
+        if self._stored is None:
+            return []
+        return [self._stored.popleft() for _ in range(len(self._stored))]
 
     def close(self, patience_s: float) -> None:
         """Wait until what was offered is stored, so long at most. Afterwards nothing is read any more."""
@@ -155,6 +172,8 @@ class Outbox:
         self._sending.discard(future)
         failed = future.cancelled() or future.exception() is not None
         held = 0 if failed else future.result()
+        if self._stored is not None:
+            self._stored.extend(run.keys[:held])
         if held < len(run.keys):
             self._refuse(run, held)
             self._forget(readers)

@@ -16,6 +16,7 @@ from engines.vllm.jobs import BlockRun, Jobs, Refusal
 from engines.vllm.key_memory import KeyMemory
 from engines.vllm.lookups import Lookup, Lookups
 from engines.vllm.steps import Step, StepLog
+from hostlib.protocol.hints import MAX_RETAIN_S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from vllm.v1.core.sched.output import SchedulerOutput
     from vllm.v1.request import Request
 
+    from engines.vllm.events import PoolEvents
     from engines.vllm.jobs import Report
     from engines.vllm.keys import EngineKeys, RequestKeys
     from engines.vllm.steps import Block
@@ -37,6 +39,10 @@ MAX_RETRIES = 8
 """Number of times that blocks of one request are offered again."""
 RETRIED_BLOCKS = 256
 """Most blocks that one step offers again."""
+RETAIN = "retain_s"
+"""In a request's `kv_transfer_params`: for how many seconds its blocks should be retained."""
+MAX_RETAINED_BLOCKS = 8192
+"""Most blocks of one request that are asked to be retained."""
 
 _log = logging.getLogger("weir")
 
@@ -79,7 +85,7 @@ class _Tracked:
 
 
 class SchedulerSide:
-    """See the module. `loads` and `stores` say what the engine's role allows."""
+    """See the module. `loads` and `stores` say what the engine's role allows; `events` are told of blocks."""
 
     def __init__(
         self,
@@ -90,6 +96,7 @@ class SchedulerSide:
         background: bool,
         loads: bool = True,
         stores: bool = True,
+        events: PoolEvents | None = None,
     ) -> None:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
@@ -100,6 +107,7 @@ class SchedulerSide:
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
         self._held = KeyMemory(REMEMBERED_KEYS)
+        self._events = events
         self._given: list[int] = []
         self._is_left = False
         """Whether the pool is not used, because the engine's weights may have changed."""
@@ -161,6 +169,15 @@ class SchedulerSide:
         tracked = self._tracked.pop(request_id, None)
         if tracked is not None:
             self._end_lookup(tracked)
+            self._retain(tracked)
+
+    def _retain(self, tracked: _Tracked) -> None:
+        """Ask storage nodes to retain what the pool has of a request, if the request says so."""
+        seconds = _retain_s(tracked.request)
+        if seconds and tracked.keys is not None:
+            keys = tracked.keys.keys[:MAX_RETAINED_BLOCKS]
+            held = next((number for number, key in enumerate(keys) if key not in self._held), len(keys))
+            self._pool.begin_retain(keys[:held], seconds)
 
     # Steps
 
@@ -198,6 +215,8 @@ class SchedulerSide:
         if report is not None:
             for refusal in report.refusals:
                 self._refused(refusal)
+            if self._events is not None:
+                self._events.stored(report.stored)
             self._steps.report(report.step)
 
     # Weights
@@ -239,6 +258,8 @@ class SchedulerSide:
     def _leave(self) -> None:
         """Neither ask for nor store anything; requests that have begun are not shared any more."""
         self._is_left = True
+        if self._events is not None:
+            self._events.clear()
         for tracked in self._tracked.values():
             self._leave_request(tracked)
 
@@ -286,10 +307,19 @@ class SchedulerSide:
             self._end_lookup(tracked)
             lookup = tracked.lookup = self._lookups.begin(keys, first)
         if self._lookups.poll(lookup) and lookup.found is not None:
-            self._held.add(keys[first : first + lookup.found])
+            there, rest = keys[first : first + lookup.found], keys[first + lookup.found :]
+            self._held.add(there)
+            if self._events is not None:
+                self._events.found(tracked.request, first, there)
             if self._pool.is_answering:
-                self._held.discard(keys[first + lookup.found :])
+                self._is_gone(rest)
         return lookup.found
+
+    def _is_gone(self, keys: Sequence[bytes]) -> None:
+        """These blocks are not in the pool."""
+        self._held.discard(keys)
+        if self._events is not None:
+            self._events.gone(keys)
 
     def _end_lookup(self, tracked: _Tracked) -> None:
         if tracked.lookup is not None:
@@ -319,6 +349,8 @@ class SchedulerSide:
             runs.append(run)
             step.offers.append(Refusal(request.request_id, first, run.keys))
             self._held.add(run.keys)
+            if self._events is not None:
+                self._events.offered(request, first, run.keys)
         tracked.offered = max(tracked.offered, full)
         return runs
 
@@ -358,7 +390,7 @@ class SchedulerSide:
         numbers = [number for number, block_id in enumerate(load.block_ids) if block_id in failed]
         if numbers:
             keys = [load.keys[number] for number in numbers]
-            self._held.discard(keys)
+            self._is_gone(keys)
             self._pool.failed_to_load(keys)
             first = load.first + numbers[0]
             tracked.limit, tracked.offered = min(tracked.limit, first), min(tracked.offered, first)
@@ -378,6 +410,15 @@ class SchedulerSide:
                 writes.append(Write(held[request_id], start, start + count))
         self._damage.step(writes)
         self._own.evict(self._damage.block_ids)
+
+
+def _retain_s(request: Request) -> int:
+    """For how many seconds a request wants its blocks retained; 0 for not at all."""
+    params = getattr(request, "kv_transfer_params", None)
+    seconds = params.get(RETAIN) if isinstance(params, dict) else None
+    if not isinstance(seconds, int) or isinstance(seconds, bool):
+        return 0
+    return max(0, min(seconds, MAX_RETAIN_S))
 
 
 def _run(request_id: str, names: RequestKeys, first: int, block_ids: list[int]) -> BlockRun:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from platform import machine
 from typing import TYPE_CHECKING, Any
 
 import vllm
+from vllm import envs
 from vllm.platforms import current_platform
 from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 DEFAULT_OBJECTS = 2
 LOADING = ("layerwise", "background")
+PLAIN_MODELS = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
+PLAIN_MACHINES = {"x86_64", "aarch64"}
 _OWN = ("key_space", "objects_per_block", "loading", "recompute_ms")
 
 
@@ -72,6 +76,10 @@ class Layout:
 def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings, rank: int = 0) -> Layout:
     """Raises KeySpaceError for what the pool can't hold: see docs/engines.md."""
     parallel, transfer = config.parallel_config, config.kv_transfer_config
+    if config.diffusion_config is not None or config.model_config.is_diffusion:
+        raise KeySpaceError(
+            "a diffusion model computes the KV of a block again while it writes it: use it without the pool"
+        )
     if parallel.world_size != parallel.tensor_parallel_size or parallel.decode_context_parallel_size > 1:
         raise KeySpaceError(
             "a model in several stages (pipeline_parallel_size) or split by context "
@@ -84,6 +92,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
             "set kv_load_failure_policy='recompute' in KVTransferConfig: "
             "with 'fail', a block that the pool has lost would fail the request"
         )
+    _check_prefixes(config)
     group = _only_group(kv_cache)
     names = tuple(group.layer_names)
     page_bytes = group.kv_cache_spec.page_size_bytes
@@ -102,6 +111,36 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         shards=1 if type(group.kv_cache_spec) is MLAAttentionSpec else None,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
+
+
+def _check_prefixes(config: VllmConfig) -> None:
+    """Raise KeySpaceError where vLLM may have turned its own prefix caching off.
+
+    It does so where KV depends on more than the tokens before it, and where a kernel can't compute behind KV
+    that is there already. For plain models on usual machines it does not, so there the user did.
+    """
+    model = config.model_config
+    is_plain = (
+        model.runner_type == "generate"
+        and set(model.architectures) <= PLAIN_MODELS
+        and not envs.VLLM_BATCH_INVARIANT
+        and machine() in PLAIN_MACHINES
+    )
+    if not config.cache_config.enable_prefix_caching and not is_plain:
+        raise KeySpaceError(
+            "vLLM's prefix caching is off: turn it on (enable_prefix_caching). If vLLM turns it off itself, "
+            "KV of this model or backend can't be used again: use it without the pool"
+        )
+
+
+def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
+    """Whether requests wait for their KV outside the batch.
+
+    They do so whatever `settings` say where vLLM schedules steps ahead (async scheduling). If a layer-wise
+    load fails there, vLLM 0.32 counts the next step's token, which was computed on what did not arrive, and
+    then computes on a token that there is not: on a CPU that ends the engine.
+    """
+    return settings.loading == "background" or config.max_concurrent_batches > 1
 
 
 def _only_group(kv_cache: KVCacheConfig) -> Any:

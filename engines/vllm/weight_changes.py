@@ -1,13 +1,13 @@
 """Notices the calls by which the weights of a running engine may change.
 
-vLLM tells a connector nothing of them. All of them pass the engine's core: methods of its workers by name or
-as functions (`collective_rpc`, with `reload_weights`, `update_weights`, `apply_model` and whatever a worker
-extension adds), and adapters that are loaded in place.
+vLLM tells a connector nothing of them. They pass the engine's executor, which calls methods of its workers by
+name or as functions (`collective_rpc`, with `reload_weights`, `update_weights`, `apply_model` and whatever a
+worker extension adds), or are adapters that the engine's core loads in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -16,7 +16,7 @@ HARMLESS = frozenset({
     "add_lora", "annotate_profile", "check_health", "compute_weight_checksums",
     "determine_available_memory", "execute_dummy_batch", "execute_model",
     "get_cache_block_size_bytes", "get_compilation_match_table", "get_encoder_timing_stats",
-    "get_kv_cache_spec", "get_model_inspection", "get_supported_tasks",
+    "get_kv_cache_spec", "get_kv_connector_handshake_metadata", "get_model_inspection", "get_supported_tasks",
     "init_weight_transfer_engine", "list_loras", "pin_lora", "profile",
     "release_late_interaction_query_cache", "remove_lora", "reset_encoder_cache", "reset_mm_cache",
     "sample_tokens", "save_sharded_state", "save_tensorized_model",
@@ -39,16 +39,25 @@ class Listener(Protocol):
 _listeners: WeakSet[Any] = WeakSet()
 
 
-def listen(listener: Listener, core: type[Any]) -> None:
-    """Tell `listener`, as long as it lives, before this process's engine core calls such a method."""
+def listen(listener: Listener, core: type[Any], executors: Iterable[type[Any]]) -> None:
+    """Tell `listener`, as long as it lives, before this process's engine calls such a method.
+
+    `core` is the class of the engine's core, `executors` are those of which one runs its workers.
+    """
     _listeners.add(listener)
-    if not hasattr(core.collective_rpc, "tells_weir"):
-        core.collective_rpc = _telling(core.collective_rpc, _on_call)
-        core.add_lora = _telling(core.add_lora, _on_adapter)
+    for executor in executors:
+        _watch(executor, "collective_rpc", _on_call)
+    _watch(core, "add_lora", _on_adapter)
+
+
+def _watch(kind: type[Any], method: str, tell: Callable[[Any], None]) -> None:
+    plain = getattr(kind, method)
+    if not hasattr(plain, "tells_weir"):
+        setattr(kind, method, _telling(plain, tell))
 
 
 def _telling(plain: Callable[..., Any], tell: Callable[[Any], None]) -> Callable[..., Any]:
-    """The method of the engine's core, which tells of its first argument before."""
+    """The method, which tells of its first argument before."""
 
     @wraps(plain)
     def telling(self: Any, *arguments: Any, **named: Any) -> Any:

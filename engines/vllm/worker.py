@@ -48,11 +48,13 @@ class WorkerSide:
         recompute_ms: int = 0,
         is_loaded: Callable[[int, str], bool] = lambda number, name: True,
         reads_later: bool = True,
+        notes_stored: bool = False,
     ) -> None:
         """`layers` are the names of the layers in each object of a block.
 
         `is_loaded` says whether the engine has loaded the adapter of a number from files with this name.
-        `reads_later` says whether blocks may be copied while the engine goes on to compute.
+        `reads_later` says whether blocks may be copied while the engine goes on to compute, `notes_stored`
+        whether the scheduler wants to know what was stored.
         """
         self._pool, self._memory, self._rank = pool, memory, rank
         self._background, self._recompute_ms = background, recompute_ms
@@ -61,7 +63,9 @@ class WorkerSide:
         self._group_of = {name: index for index, names in enumerate(layers) for name in names}
         self._stores_shard = rank % pool.space.ranks_of_shard == 0
         """Whether this rank stores: of ranks that hold the same KV, the first one does."""
-        self._outbox = Outbox(pool, memory, rank, recompute_ms, reads_later=reads_later)
+        self._outbox = Outbox(
+            pool, memory, rank, recompute_ms, reads_later=reads_later, notes_stored=notes_stored
+        )
         self._in_pass: list[Load] = []
         """Loads that this step's forward pass waits for."""
         self._waited: set[int] = set()
@@ -135,7 +139,8 @@ class WorkerSide:
 
     def report(self, jobs: Jobs) -> Report:
         """What the scheduler has to know of this step."""
-        return Report(jobs.step, self._outbox.take_refusals())
+        stored = self._outbox.take_stored()
+        return Report(jobs.step, self._outbox.take_refusals(), {self._rank: stored} if stored else {})
 
     def close(self) -> None:
         """Give up loads; what was computed last is stored if that is quick."""

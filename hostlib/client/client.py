@@ -18,6 +18,7 @@ from hostlib.client.deletion import Deletions
 from hostlib.client.exchange import Exchange
 from hostlib.client.fetch import Fetch
 from hostlib.client.fetches import Fetches
+from hostlib.client.hints import Hints
 from hostlib.client.offer import Offer
 from hostlib.client.offers import Offers
 from hostlib.client.presence import Found, Presence
@@ -32,6 +33,7 @@ from hostlib.protocol.errors import (
     TransferError,
 )
 from hostlib.protocol.expected import expectation
+from hostlib.protocol.hints import Hint, Outcome
 from hostlib.protocol.members import Members
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef, FetchedBlock, FetchedChain
@@ -57,9 +59,12 @@ class Client:
         self._offers = Offers(self._exchange, seal)
         self._presence = Presence(self._exchange, seal.tenant)
         self._deletions = Deletions(self._exchange, seal)
+        self._hints = Hints(self._exchange, seal.tenant)
         self._on_value = self._exchange.handlers[wire.OP_VALUE]
         self._exchange.handlers[wire.OP_VALUE] = self._on_any_value
         self._exchange.handlers[wire.OP_NOT_FOUND] = self._on_not_found
+        self._on_found = self._exchange.handlers[wire.OP_FOUND]
+        self._exchange.handlers[wire.OP_FOUND] = self._on_any_found
         self._exchange.handlers[wire.OP_REFUSED] = self._on_refused
 
     @property
@@ -253,6 +258,13 @@ class Client:
         """
         return await self._deletions.delete(block)
 
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+        """Tell the homes of a block what would be good to do with it; return what became of that.
+
+        Pools in switches are not told. ValueError if there is no such time. Nothing else is raised.
+        """
+        return await self._hints.give(block, hint, seconds)
+
     def expect(self, blocks: Iterable[tuple[BlockRef, int]]) -> None:
         """Tell the controller, if there is one, of blocks that will be put, each with its length in
         fragments: what it gives room to is in a pool as soon as its home has it. It is no promise."""
@@ -309,6 +321,7 @@ class Client:
         """Give up all transfers; their awaiters are cancelled."""
         self._exchange.close()
         self._deletions.close()
+        self._hints.close()
         for fetch in list(self._fetches.active.values()):
             self._fetches.finish(fetch)
         for offer in list(self._offers.active.values()):
@@ -332,11 +345,21 @@ class Client:
 
     def _on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
         """Said of a question about a block, it is also true of the block."""
+        if message.flags & wire.FLAG_HINT:
+            self._hints.on_reply(message, address)
+            return
         self._deletions.on_reply(message, address, now_s)
         if message.key in self._presence.active:
             self._presence.on_not_found(message, address, now_s)
         if message.key in self._fetches.active:
             self._fetches.on_not_found(message, address, now_s)
+
+    def _on_any_found(self, message: wire.Message, address: str, now_s: float) -> None:
+        """Of a block that was asked about, or hinted at."""
+        if message.flags & wire.FLAG_HINT:
+            self._hints.on_reply(message, address)
+        else:
+            self._on_found(message, address, now_s)
 
     def _on_any_value(self, message: wire.Message, address: str, now_s: float) -> None:
         """Of a block that is fetched, or deleted."""

@@ -176,6 +176,10 @@ class BlockingPool(BlockingObjects):
         """The same, as a future."""
         return self._submit(self.blocks.exists(list(block_keys), first))
 
+    def begin_retain(self, block_keys: Sequence[bytes], seconds: int) -> Future[int]:
+        """Ask storage nodes to retain blocks of a chain (`KvPool.retain`); the number of objects they do."""
+        return self._submit(self.blocks.retain(list(block_keys), seconds))
+
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
         """These blocks were found and could not be loaded (`KvPool.failed_to_load`)."""
         self._loop.call_soon_threadsafe(self.blocks.failed_to_load, list(block_keys))

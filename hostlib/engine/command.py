@@ -4,11 +4,13 @@
     weir pool --settings pool.json ls NAME         the objects of one
     weir pool --settings pool.json stat NAME       how much of it is there now
     weir pool --settings pool.json clear NAME      delete all of it
+    weir pool --settings pool.json pin NAME        let other blocks leave first for --seconds; unpin ends it
+    weir pool --settings pool.json prefetch NAME   have it in the storage nodes' DRAM; demote: let it leave
     weir pool --settings pool.json watch [NAME]    ls, again and again
 
 pool.json has the settings of an engine's pool (docs/engines.md). Engines write down what they store if their
 setting `listed` is true. --json prints JSON. Exit code 0: done; 1: the pool does not answer, or not all could
-be deleted; 2: bad input, such as a name that does not exist; 130: interrupted.
+be deleted or hinted at; 2: bad input, such as a name that does not exist; 130: interrupted.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from hostlib.engine.config import PoolConfig
 from hostlib.engine.listed import Lists
 from hostlib.engine.node_client import NodeClient
 from hostlib.protocol.errors import ConfigError, HostlibError
+from hostlib.protocol.hints import MAX_RETAIN_S, Hint, Outcome
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 QUESTIONS: Final = 256
 """Objects that are asked about at once."""
 ASK_S: Final = 10.0
+HINTS: Final = {"pin": Hint.RETAIN, "unpin": Hint.RETAIN, "prefetch": Hint.PREFETCH, "demote": Hint.DEMOTE}
 
 
 class UnknownNameError(ConfigError):
@@ -77,6 +81,9 @@ async def run(client: BlockClient, seal: Seal, config: PoolConfig, options: argp
     if options.what == "clear":
         assert name is not None
         return await _clear(lists, name, options.json)
+    if options.what in HINTS:
+        assert name is not None
+        return await _hint(lists, name, options)
     if options.what == "stat":
         assert name is not None
         _say(await _stat(client, lists, name), options.json)
@@ -144,6 +151,15 @@ async def _clear(lists: Lists, name: str, as_json: bool) -> int:
     return 0
 
 
+async def _hint(lists: Lists, name: str, options: argparse.Namespace) -> int:
+    """Hint at all of a name; 1 if some of it is there and a home did not answer or do it."""
+    seconds = options.seconds if options.what == "pin" else 0
+    outcomes = await lists.hint(name, HINTS[options.what], seconds)
+    counts = {outcome.name.lower(): outcomes[outcome] for outcome in reversed(Outcome)}
+    _say([{"name": name, **counts}], options.json)
+    return 1 if outcomes[Outcome.REFUSED] or outcomes[Outcome.NO_ANSWER] else 0
+
+
 def _say(rows: list[dict[str, Any]], as_json: bool) -> None:
     """One JSON value a line, or columns."""
     if as_json:
@@ -186,7 +202,19 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--times", type=int, default=0, help="end watch after so many; 0: never")
     for command, text in (("stat", "how much of it is there now"), ("clear", "delete all of it")):
         what.add_parser(command, help=text).add_argument("name", help="of a model or key space")
+    for command in HINTS:
+        one = what.add_parser(command, help="a hint to the storage nodes, best effort")
+        one.add_argument("name", help="of a model or key space")
+        if command == "pin":
+            one.add_argument("--seconds", type=_seconds, default=3600, help="how long, 3600 by default")
     return parser
+
+
+def _seconds(given: str) -> int:
+    seconds = int(given)
+    if not 0 < seconds <= MAX_RETAIN_S:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 to {MAX_RETAIN_S}")
+    return seconds
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from hostlib.protocol.errors import (
     CorruptBlockError,
     TransferTimeoutError,
 )
+from hostlib.protocol.hints import Outcome
 from hostlib.protocol.transfer import BlockRef, FetchedBlock
 from hostlib.protocol.wire import Buffer, fingerprint
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hostlib.engine.shared_client import BlockClient
+    from hostlib.protocol.hints import Hint
     from hostlib.protocol.seal import Seal
 
 MAX_OBJECT_BYTES: Final = 1 << 30
@@ -150,6 +152,20 @@ class LargeObjects:
             parts = self._parts(block, manifest)
             await _each(len(parts), lambda number, parts=parts: self._delete(parts[number]))  # type: ignore[misc]
         return found
+
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+        """Hint at an object of parts: its manifests and its parts. Returns the worst outcome of a part.
+
+        Raises as `Client.get_into` for a manifest that can't be read.
+        """
+        outcome = Outcome.NOT_FOUND
+        for slot in range(SLOTS):
+            manifest = await self._manifest(block, slot)
+            if manifest is None:
+                break
+            wanted = [self._slot(block, slot), *self._parts(block, manifest)]
+            outcome = min(await asyncio.gather(*(self._client.hint(one, hint, seconds) for one in wanted)))
+        return outcome
 
     async def _delete(self, block: BlockRef) -> None:
         await self._client.delete(block)

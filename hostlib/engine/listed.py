@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import struct
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hostlib.engine.large import LargeObjects
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from hostlib.engine.shared_client import BlockClient
+    from hostlib.protocol.hints import Hint
     from hostlib.protocol.seal import Seal
 
 MAX_NAMES: Final = 64
@@ -41,6 +43,7 @@ FLUSH_S: Final = 5.0
 MAX_WAITING: Final = 65_536
 """Objects that wait for that; more are not written down."""
 DELETES_AT_ONCE: Final = 64
+HINTS_AT_ONCE: Final = 64
 ASK_S: Final = 10.0
 _NAME: Final = b"weir listed name"
 _PAGE: Final = b"weir listed page"
@@ -131,6 +134,22 @@ class Lists:
         self._slots.pop(name, None)
         self._next_page.pop(name, None)
         return deleted
+
+    async def hint(self, name: str, hint: Hint, seconds: int = 0) -> Counter[int]:
+        """Hint at all objects of a name; how many of them had each `Outcome`.
+
+        Raises TransferTimeoutError if the pool can't be reached at all.
+        """
+        turns, outcomes = asyncio.Semaphore(HINTS_AT_ONCE), Counter[int]()
+
+        async def give(one: Listed) -> None:
+            async with turns:
+                client = self._large if one.length > MAX_BLOCK_BYTES else self._client
+                outcomes[await client.hint(BlockRef(one.key), hint, seconds)] += 1
+
+        async for page in self.pages(name):
+            await asyncio.gather(*(give(one) for one in page.objects))
+        return outcomes
 
     async def _register(self, name: str) -> None:
         if name in self._slots:

@@ -100,6 +100,10 @@ class PoolStats:
     stored_objects: int = 0
     stored_bytes: int = 0
     deleted_objects: int = 0
+    retained_objects: int = 0
+    """Objects that a storage node said it retains."""
+    not_retained: int = 0
+    """Objects that were to be retained, and of which no storage node said so."""
     not_stored: int = 0
     """Objects that were not offered: too many waited, or the engine took the block back before its turn."""
     failed: Counter[str] = field(default_factory=Counter)

@@ -13,6 +13,7 @@ from hostlib.engine.objects import Item, ObjectPool, now_s
 from hostlib.engine.prefix_search import PrefixSearch
 from hostlib.engine.reach import Reach
 from hostlib.protocol.errors import BlockNotFoundError, KeySpaceError, TransferError
+from hostlib.protocol.hints import Hint, Outcome
 from hostlib.protocol.transfer import BlockRef
 from hostlib.protocol.wire import fingerprint
 
@@ -107,6 +108,23 @@ class KvPool(ObjectPool):
         on."""
         for key in block_keys:
             self._failed_blocks.add(key, now_s())
+
+    async def retain(self, block_keys: Sequence[bytes], seconds: int) -> int:
+        """Ask storage nodes to retain blocks of a chain, all their objects of every rank, for a time.
+
+        Returns the number of objects that are retained. Best effort: nothing is raised, `stats` count.
+        """
+        space = self._space
+        ranks = range(0, space.tensor_parallel, space.ranks_of_shard)
+        places = product(range(len(block_keys)), range(len(space.object_bytes)), ranks)
+        blocks = [self._object(block_keys, number, 0, index, rank) for number, index, rank in places]
+        outcomes = await asyncio.gather(
+            *(self._client.hint(block, Hint.RETAIN, seconds) for block in blocks), return_exceptions=True
+        )
+        retained = sum(outcome is Outcome.DONE for outcome in outcomes)
+        self.stats.retained_objects += retained
+        self.stats.not_retained += len(blocks) - retained
+        return retained
 
     async def _is_whole(self, keys: Sequence[bytes], number: int, first: int, ask: Ask) -> bool:
         """Whether a block that failed to load before is there now, all of it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any, Final
 
+from hostlib.protocol.hints import Hint
 from hostlib.protocol.transfer import BlockRef
 from hostlib.protocol.wire import KEY_BYTES, MAX_BLOCK_BYTES, MAX_REPLICAS
 
@@ -60,6 +61,17 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class Hinted:
+    """Tell the homes of a block what would be good to do with it."""
+
+    number: int
+    block: BlockRef
+    hint: Hint
+    seconds: int
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Present:
     """Ask whether blocks are there."""
 
@@ -76,7 +88,7 @@ class Cancel:
     number: int
 
 
-Request = Get | Put | Delete | Present
+Request = Get | Put | Delete | Hinted | Present
 
 
 def parse_request(frame: Frame) -> Request | Cancel:
@@ -102,6 +114,10 @@ def parse_request(frame: Frame) -> Request | Cancel:
         )
     if what == "delete":
         return Delete(number, block)
+    if what == "hint":
+        return Hinted(
+            number, block, Hint(_whole(said.get("hint"), 1, max(Hint))), _whole(said.get("seconds"), 0, _U16)
+        )
     if what == "get":
         room = said.get("room")
         return Get(number, block, None if room is None else _whole(room, 0, MAX_BLOCK_BYTES))

@@ -4,6 +4,7 @@ guest > {"do": "hello", "settings": {...}}                      < {"n": 0} | {"n
 guest > {"n": 5, "do": "get", "block": [...], "room": bytes}    < {"n": 5, "fetched": [...]} + content
         {"n": 6, "do": "put", "block": [...], ...} + content    < {"n": 6}
         {"n": 8, "do": "delete", "block": [...]}                < {"n": 8, "deleted": whether it was there}
+        {"n": 9, "do": "hint", "block": [...], ...}             < {"n": 9, "outcome": what became of it}
         {"n": 7, "do": "present", "blocks": [[...]], ...}       < {"n": 7, "present": [true, false, null]}
         {"n": 5, "do": "cancel"}                                < any of them: {"n": 5, "error": [...]}
 
@@ -25,6 +26,7 @@ from hostlib.engine.requests import (
     MAX_WITHIN_S,
     Cancel,
     Delete,
+    Hinted,
     Present,
     Put,
     Request,
@@ -43,6 +45,7 @@ from hostlib.protocol.errors import (
     TransferError,
     TransferTimeoutError,
 )
+from hostlib.protocol.hints import Outcome
 from hostlib.protocol.members import MAX_NODES
 from hostlib.protocol.transfer import FetchedBlock, FetchTimes
 from hostlib.protocol.wire import MAX_BLOCK_BYTES
@@ -50,6 +53,7 @@ from hostlib.protocol.wire import MAX_BLOCK_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hostlib.protocol.hints import Hint
     from hostlib.protocol.transfer import BlockRef
     from hostlib.protocol.wire import Buffer
 
@@ -92,6 +96,8 @@ class BlockClient(Protocol):
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]: ...
 
     async def delete(self, block: BlockRef) -> bool: ...
+
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome: ...
 
     def close(self) -> None: ...
 
@@ -200,6 +206,8 @@ class _Visit:
             return {"present": await client.present(request.blocks, request.within_s)}, b""
         if isinstance(request, Delete):
             return {"deleted": await client.delete(request.block)}, b""
+        if isinstance(request, Hinted):
+            return {"outcome": int(await client.hint(request.block, request.hint, request.seconds))}, b""
         if isinstance(request, Put):
             await client.put(
                 request.block, request.content, replicas=request.replicas, at_least=request.at_least
@@ -274,6 +282,12 @@ class Guest:
         """As `Client.delete`."""
         said = {"do": "delete", "block": block_fields(block)}
         return (await self._ask(block, said))[0].get("deleted") is True
+
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+        """As `Client.hint`."""
+        said = {"do": "hint", "block": block_fields(block), "hint": int(hint), "seconds": seconds}
+        outcome = (await self._ask(block, said))[0].get("outcome")
+        return Outcome(outcome) if outcome in set(Outcome) else Outcome.NO_ANSWER
 
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
         """As `Client.present`."""

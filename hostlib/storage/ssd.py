@@ -53,6 +53,8 @@ class SsdTier:
         """Records found damaged."""
         self.on_gone: Callable[[Place, int], None] = lambda place, length: None
         """Told of each block that is not here any more, and its length."""
+        self.stays: Callable[[Place], bool] = lambda place: False
+        """Whether other blocks should leave before this one."""
         self._disk = disk
         self._core = native.core()
         self._capacity = capacity_bytes
@@ -226,8 +228,17 @@ class SsdTier:
             return False
         while self._bytes + length > self._capacity:
             self.dropped += 1
-            self.drop(next(iter(self._entries)))
+            self.drop(self._next_to_leave())
         return True
+
+    def _next_to_leave(self) -> Place:
+        """The oldest block that need not stay, or the oldest; those that stay become the newest."""
+        for _ in range(len(self._entries)):
+            place = next(iter(self._entries))
+            if not self.stays(place):
+                break
+            self._entries[place] = self._entries.pop(place)
+        return next(iter(self._entries))
 
     def _insert(self, place: Place, entry: _Entry) -> None:
         self._entries[place] = entry

@@ -16,6 +16,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError, MalformedError, UnreadableError
 from hostlib.protocol.members import Members, is_later, other_size
 from hostlib.protocol.tombstones import Tombstone
+from hostlib.storage.hinted import HintedBlocks
 from hostlib.storage.joining import Joining
 from hostlib.storage.listing import Listing
 from hostlib.storage.promises import Promises
@@ -61,6 +62,7 @@ class StorageNode:
         self._successors = Successors()
         self._promises = Promises(options.link_bit_s)
         self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
+        self._hinted = HintedBlocks(store, self._reader)
         self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
@@ -97,6 +99,7 @@ class StorageNode:
 
     def close(self) -> None:
         """Read, copy and say nothing any more."""
+        self._hinted.close()
         self._reader.close()
         self._listing.close()
         self.joining.close()
@@ -301,10 +304,16 @@ class StorageNode:
 
     def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
         self.stats.stats += 1
+        flags = message.flags & (wire.FLAG_BYPASS | wire.FLAG_HINT) if message.flags & wire.FLAG_HINT else 0
         found = self._store.find(Place(message.tenant, message.key)) if not self.joining.in_doubt else None
         if found is None:
-            return self._reply(message, wire.OP_NOT_FOUND, 0, message.content, message.fragments, backlog_ms)
-        reply = self._reply(message, wire.OP_FOUND, 0, found[1], wire.fragment_count(found[0]), backlog_ms)
+            asked = message.content, message.fragments
+            return self._reply(message, wire.OP_NOT_FOUND, flags, *asked, backlog_ms)
+        reply = self._reply(
+            message, wire.OP_FOUND, flags, found[1], wire.fragment_count(found[0]), backlog_ms
+        )
+        if flags:
+            return reply._replace(recompute_ms=self._hinted.take(message))
         return reply._replace(recompute_ms=self._promises.wait_ms())  # the field's meaning in a FOUND
 
     def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:

@@ -39,6 +39,10 @@ class StoreOptions:
     """What one tenant may hold, in bytes of blocks; 0 for no limit."""
     max_waiting_bytes: int = 256 << 20
     """Of blocks on their way to the disk; above that, PUTs are refused for now."""
+    retained_share: float = 0.5
+    """Share of DRAM that retained blocks of all tenants may have; those of one tenant have half of it."""
+    max_retained: int = 65_536
+    """Number of blocks that are retained at most."""
 
 
 @dataclass(slots=True)
@@ -63,6 +67,8 @@ class StoreStats:
     """Left DRAM and could not be kept on SSD."""
     deleted: int = 0
     """Because their writer said so."""
+    retained: int = 0
+    """Asked for to be retained, and so they are."""
     came_back: int = 0
     """Writes that were put or copied here after they had been deleted, and refused."""
 
@@ -116,6 +122,10 @@ class BlockStore:
         self._derive = derive
         partial = self._options.max_partial, self._options.max_partial_bytes
         self._assembly = Assembly(*partial, native.core())
+        self._retained: dict[Place, int] = {}
+        """Blocks that leave after all others, with their lengths."""
+        self._retained_bytes: Counter[int] = Counter()
+        """Of each tenant's retained blocks."""
         self._not_asked: set[Place] = set()
         """Blocks in DRAM that were read ahead."""
         self._tenant_bytes: Counter[int] = Counter()
@@ -123,6 +133,7 @@ class BlockStore:
         """For the compiled core."""
         if ssd is not None:
             ssd.on_gone = self._on_gone_from_ssd
+            ssd.stays = self._retained.__contains__
             for place, length in ssd.lengths:
                 self._tenant_bytes[place.tenant] += length
 
@@ -148,6 +159,7 @@ class BlockStore:
 
     def drop(self, place: Place) -> None:
         """Hold a block no longer."""
+        self.release(place)
         block = self._dram.pop(place, None)
         if block is not None:
             self._dram_used -= _length(block)
@@ -267,6 +279,41 @@ class BlockStore:
             self.drop(stone.place)
             self.stats.deleted += 1
         self.graveyard.bury(stone, age_s)
+        return True
+
+    def retain(self, place: Place) -> bool:
+        """Let other blocks leave before this one, until it is released; whether that is so.
+
+        False if it is not here, or if as much as may be is retained already.
+        """
+        if place in self._retained:
+            return True
+        found = self.find(place)
+        if found is None or len(self._retained) >= self._options.max_retained:
+            return False
+        most = self._options.retained_share * self._dram_bytes
+        tenants = self._retained_bytes[place.tenant] + found[0]
+        if tenants > most / 2 or self._retained_bytes.total() + found[0] > most:
+            return False
+        self._retained[place] = found[0]
+        self._retained_bytes[place.tenant] += found[0]
+        self.stats.retained += 1
+        return True
+
+    def release(self, place: Place) -> None:
+        """Let a block leave in its turn again."""
+        self._retained_bytes[place.tenant] -= self._retained.pop(place, 0)
+
+    def demote(self, place: Place) -> bool:
+        """Let a block leave DRAM, for the SSD if there is one, before all others; whether it is here."""
+        self.release(place)
+        if place not in self:
+            return False
+        if place in self._dram:
+            if self._ssd is None:
+                self._dram.move_to_end(place, last=False)
+            else:
+                self._demote(place, self._dram.pop(place))
         return True
 
     def tenants(self) -> set[int]:
@@ -415,7 +462,18 @@ class BlockStore:
         self._dram[place] = block
         self._dram_used += _length(block)
         while self._dram_used > self._dram_bytes and len(self._dram) > 1:
+            self._spare_retained(place)
             self._demote(*self._dram.popitem(last=False))
+
+    def _spare_retained(self, newest: Place) -> None:
+        """Have the block that leaves next be one that is not retained, if there is one beside the newest."""
+        for _ in range(len(self._retained)):
+            first = next(iter(self._dram))
+            if first not in self._retained:
+                break
+            self._dram.move_to_end(first)
+        if next(iter(self._dram)) == newest:
+            self._dram.move_to_end(newest)
 
     def _demote(self, place: Place, block: Block | Derived) -> None:
         self._dram_used -= _length(block)
@@ -426,11 +484,13 @@ class BlockStore:
             self.stats.demoted += 1
             self._ssd.keep(place, block)
         if self._ssd is None or place not in self._ssd:
+            self.release(place)
             self.stats.lost_from_dram += 1
             self._tenant_bytes[place.tenant] -= _length(block)
 
     def _on_gone_from_ssd(self, place: Place, length: int) -> None:
         if place not in self._dram:
+            self.release(place)
             self._tenant_bytes[place.tenant] -= length
 
 

@@ -47,6 +47,7 @@ const bit<16> FLAG_REPAIR    = 0x0200;  // GET with BYPASS: the pool's value fai
 const bit<16> FLAG_DURABLE   = 0x0400;  // PUT: HELD when it is on stable storage, not before; PUT_ACK: it is
 const bit<16> FLAG_CREATED   = 0x0800;  // PUT_ACK with HELD: the block was not here before this PUT
 const bit<16> FLAG_TOMBSTONES = 0x1000; // LIST, KEYS: of what was deleted, not of what is held
+const bit<16> FLAG_HINT     = 0x2000;  // STAT, its reply: what the home should do with the block, and whether it does
 
 // Why something is refused: OP_REFUSED has one in `generation`.
 const bit<32> REFUSED_FULL       = 1;   // no room on the disk

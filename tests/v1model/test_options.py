@@ -72,3 +72,15 @@ def test_tls() -> None:
 def test_command_lines_that_make_no_sense(arguments: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         parse_switch_options(arguments.split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--priority-queues", "4", "--no-p4"], ["--no-p4", "--", "--priority-queues", "4"]]
+)
+def test_priority_queues(arguments: list[str]) -> None:
+    assert parse_switch_options(arguments).priority_queues == 4
+
+
+def test_more_queues_than_priorities() -> None:
+    with pytest.raises(UsageError, match="1 to 8"):
+        parse_switch_options(["--no-p4", "--", "--priority-queues", "9"])

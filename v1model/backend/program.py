@@ -127,7 +127,8 @@ def _description(unit: Unit) -> Iterator[str]:
     }
     yield "const struct program weir_program = {"
     yield f"    .phv_bytes = sizeof(struct phv), .headroom_bytes = {_emitted_bytes(program.deparser.body)},"
-    yield f"    .digests = {len(sizes)}, .digest_bytes = {'digest_sizes' if sizes else '0'}, .run = p4_run, .leave = p4_leave,"
+    yield "    .run = p4_run, .leave = p4_leave,"
+    yield f"    .digests = {len(sizes)}, .digest_bytes = {'digest_sizes' if sizes else '0'},"
     for name, count in counts.items():
         pointer = f".{name}{'_' if name == 'register' else ''} = {f'{name}_specs' if count else '0'}"
         yield f"    .{name}s = {count}, {pointer},"

@@ -21,8 +21,8 @@ MAX_WEIGHT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """What one queue may hold and send; 0: no limit, no mark. `weight` 0: strict priority, else packets in its
-    turn. IP packets that can be are marked (ECN) when they find that many packets or bytes before them."""
+    """What one queue may hold and send; 0: no limit, no mark. `weight` 0: strict priority, else packets in
+    its turn. IP packets that can be marked (ECN) are, when they find that many packets or bytes before."""
 
     depth_packets: int = 64  # BMv2's default
     depth_bytes: int = 0
@@ -35,7 +35,7 @@ class QueueLimits:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """Packets and bytes that wait, and packets that were sent, dropped because there was no room, and marked."""
+    """Packets and bytes that wait; packets that were sent, dropped because there was no room, and marked."""
 
     packets: int
     bytes: int
@@ -66,7 +66,7 @@ class Queues:
         self.priorities = priorities
 
     def limit(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """Changes limits of one port or all, of one priority or all. Rates without a priority are the port's."""
+        """Changes limits of one port or all, one priority or all. Rates without a priority are the port's."""
         _check(limits, port, priority)
         if not self.priorities:
             self.enable(PRIORITIES)

@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 class EmbeddedEngine:
     """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out. `externs`: the C of
-    externs that are not v1model's, for every program; `recording`: what to write down of packets; `priority_queues`: of each port, 0: none."""
+    externs that are not v1model's, for every program; `recording`: what to write down of packets;
+    `priority_queues`: of each port, 0: none."""
 
     def __init__(
         self,

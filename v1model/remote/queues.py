@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class QueueCommands:
-    """`commands`: name to (fewest arguments, what it does), as simple_switch_CLI has them. Priorities are those of
-    standard_metadata.priority."""
+    """`commands`: name to (fewest arguments, what it does), as simple_switch_CLI has them. Priorities are
+    those of standard_metadata.priority."""
 
     def __init__(self, data_plane: RemoteDataPlane) -> None:
         self._data_plane = data_plane

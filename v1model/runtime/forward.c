@@ -132,7 +132,7 @@ static void run_burst(struct vswitch *sw, struct burst *burst) {
     burst->taken -= burst->received;
     burst->received = 0;
     take_buffers(sw, burst);
-    if (sw->queues) {
+    if (sw->queues && sw->queues->waiting) {
         queues_serve(sw, sw->now_us);
         set_timer(sw);
     }

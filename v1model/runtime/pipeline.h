@@ -102,23 +102,28 @@ static void run_again(struct vswitch *sw, struct job *job, unsigned site, enum i
     job_release(&sw->pool, job);
 }
 
+static bool has_queues(const struct vswitch *sw, unsigned port) {
+    return sw->queues && port < PORTS && sw->queues->limited[port];
+}
+
 /* Packets that wait for a port, in its queues or its interface. */
-static uint32_t depth_before(const struct vswitch *sw, unsigned port) {
-    return sw->queues ? queues_depth(sw, port) : port_depth(sw, port);
+static uint32_t port_backlog(const struct vswitch *sw, unsigned port) {
+    return has_queues(sw, port) ? sw->queues->port[port].packets : port_depth(sw, port);
 }
 
 static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
     struct phv *p = job->phv;
     job->egress_port = (uint16_t)port;
-    if (sw->queues && !queues_admit(sw, job, p->standard_metadata.f_priority)) {
+    bool queued = has_queues(sw, port);
+    if (queued && !queues_admit(sw, job, p->standard_metadata.f_priority)) {
         trace_numbers(sw, job, TRACE_DROPPED, DROPPED_QUEUE_FULL, port + 1);
         drop(sw, job, DROPPED_QUEUE_FULL);
         return;
     }
     trace_numbers(sw, job, TRACE_QUEUED, port, p->standard_metadata.f_egress_rid);
     p->standard_metadata.f_enq_timestamp = (uint32_t)sw->now_us;
-    p->standard_metadata.f_enq_qdepth = depth_before(sw, port) & 0x7ffff;
-    if (sw->queues)
+    p->standard_metadata.f_enq_qdepth = port_backlog(sw, port) & 0x7ffff;
+    if (queued)
         queues_put(sw, job, p->standard_metadata.f_priority);
     else
         job_push(&sw->egress, job);
@@ -185,7 +190,7 @@ static void run_egress(struct vswitch *sw, struct job *job) {
     struct phv *p = job->phv;
     p->standard_metadata.f_egress_global_timestamp = sw->now_us & mask64(48);
     p->standard_metadata.f_deq_timedelta = (uint32_t)sw->now_us - p->standard_metadata.f_enq_timestamp;
-    p->standard_metadata.f_deq_qdepth = depth_before(sw, job->egress_port) & 0x7ffff;
+    p->standard_metadata.f_deq_qdepth = port_backlog(sw, job->egress_port) & 0x7ffff;
     p->standard_metadata.f_egress_port = job->egress_port & DROP_PORT;
     p->standard_metadata.f_egress_spec = 0; /* DROP_PORT + 1 in 9 bits */
     p->standard_metadata.f_packet_length = job->packet_length;

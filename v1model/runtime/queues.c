@@ -8,24 +8,13 @@
 
 static const uint64_t NS_PER_S = 1000000000u;
 
-static struct port_queues *queues_of(const struct vswitch *sw, unsigned port) {
-    return port < PORTS ? &sw->queues->port[port] : NULL;
-}
-
 static struct queue *queue_of(const struct vswitch *sw, unsigned port, unsigned priority) {
-    struct port_queues *queues = queues_of(sw, port);
     unsigned last = sw->queues->per_port - 1;
-    return queues && queues->limited ? &queues->queue[priority < last ? priority : last] : NULL;
-}
-
-uint32_t queues_depth(const struct vswitch *sw, unsigned port) {
-    const struct port_queues *queues = queues_of(sw, port);
-    return queues && queues->limited ? queues->packets : port_depth(sw, port);
+    return &sw->queues->port[port].queue[priority < last ? priority : last];
 }
 
 bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority) {
     struct queue *queue = queue_of(sw, job->egress_port, priority);
-    if (!queue) return true;
     const struct queue_limits *limits = &queue->limits;
     bool has_room = sw->queues->waiting + SPARE_JOBS < sw->pool.count &&
                     (!limits->depth_packets || queue->jobs.count < limits->depth_packets) &&
@@ -36,10 +25,6 @@ bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority) 
 
 void queues_put(struct vswitch *sw, struct job *job, unsigned priority) {
     struct queue *queue = queue_of(sw, job->egress_port, priority);
-    if (!queue) {
-        job_push(&sw->egress, job);
-        return;
-    }
     struct queues *all = sw->queues;
     struct port_queues *queues = &all->port[job->egress_port];
     const struct queue_limits *limits = &queue->limits;
@@ -48,6 +33,7 @@ void queues_put(struct vswitch *sw, struct job *job, unsigned priority) {
     job->queued_ns = sw->now_us * 1000;
     job->queue = (uint8_t)(queue - queues->queue);
     job_push(&queue->jobs, job);
+    queues->used |= (uint8_t)(1u << job->queue);
     queue->bytes += job->packet_length;
     queues->packets++;
     all->waiting++;
@@ -62,9 +48,11 @@ static uint64_t ready_ns(const struct queue *queue) { return larger(queue->free_
 
 static uint64_t port_next_ns(const struct port_queues *queues) {
     uint64_t next = UINT64_MAX;
-    for (unsigned i = 0; i < QUEUES; i++)
-        if (queues->queue[i].jobs.first && ready_ns(&queues->queue[i]) < next) next = ready_ns(&queues->queue[i]);
-    return next == UINT64_MAX ? next : larger(next, queues->free_ns);
+    for (unsigned left = queues->used; left; left &= left - 1) {
+        uint64_t ready = ready_ns(&queues->queue[__builtin_ctz(left)]);
+        if (ready < next) next = ready;
+    }
+    return larger(next, queues->free_ns);
 }
 
 /* The port whose next packet leaves first; NULL: nothing waits. Ports whose queues are empty leave the list. */
@@ -95,16 +83,28 @@ uint64_t queues_next_ns(const struct vswitch *sw) {
     return at_ns;
 }
 
-static bool is_ready(const struct queue *queue, uint64_t at_ns) { return queue->jobs.first && ready_ns(queue) <= at_ns; }
+/* The queues whose first packet may leave, a bit for each. */
+static unsigned ready_queues(const struct port_queues *queues, uint64_t at_ns) {
+    unsigned ready = 0;
+    for (unsigned left = queues->used; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        if (ready_ns(&queues->queue[i]) <= at_ns) ready |= 1u << i;
+    }
+    return ready;
+}
 
 /* Strict priority among the queues without a weight, from the highest on; then those with one, as many packets in
  * turn as their weights say. One is ready. */
 static struct queue *choose(struct port_queues *queues, uint64_t at_ns) {
-    for (unsigned i = QUEUES; i-- > 0;)
-        if (!queues->queue[i].limits.weight && is_ready(&queues->queue[i], at_ns)) return &queues->queue[i];
+    unsigned ready = ready_queues(queues, at_ns);
+    for (unsigned left = ready; left;) {
+        unsigned highest = 31u - (unsigned)__builtin_clz(left);
+        if (!queues->queue[highest].limits.weight) return &queues->queue[highest];
+        left &= ~(1u << highest);
+    }
     for (;;) {
         struct queue *queue = &queues->queue[queues->turn];
-        if (queues->credit && queue->limits.weight && is_ready(queue, at_ns)) {
+        if (queues->credit && ready >> queues->turn & 1) {
             queues->credit--;
             return queue;
         }
@@ -113,28 +113,29 @@ static struct queue *choose(struct port_queues *queues, uint64_t at_ns) {
     }
 }
 
-static uint64_t duration_ns(uint64_t packets_per_s, uint64_t bits_per_s, uint32_t bytes) {
-    uint64_t by_packets = packets_per_s ? NS_PER_S / packets_per_s : 0;
-    uint64_t by_bits = bits_per_s ? (uint64_t)bytes * 8 * NS_PER_S / bits_per_s : 0;
-    return larger(by_packets, by_bits);
+static uint64_t duration_ns(uint64_t packet_ns, uint64_t bits_per_s, uint32_t bytes) {
+    return bits_per_s ? larger(packet_ns, (uint64_t)bytes * 8 * NS_PER_S / bits_per_s) : packet_ns;
 }
+
+static uint64_t interval_ns(uint64_t packets_per_s) { return packets_per_s ? NS_PER_S / packets_per_s : 0; }
 
 static struct job *take(struct vswitch *sw, struct port_queues *queues, uint64_t at_ns) {
     struct queue *queue = choose(queues, at_ns);
     struct job *job = job_pop(&queue->jobs);
+    if (!queue->jobs.first) queues->used &= (uint8_t)~(1u << job->queue);
     queue->bytes -= job->packet_length;
     queue->sent++;
     queues->packets--;
     sw->queues->waiting--;
-    queue->free_ns = at_ns + duration_ns(queue->limits.packets_per_s, queue->limits.bits_per_s, job->packet_length);
-    queues->free_ns = at_ns + duration_ns(queues->packets_per_s, queues->bits_per_s, job->packet_length);
+    queue->free_ns = at_ns + duration_ns(queue->packet_ns, queue->limits.bits_per_s, job->packet_length);
+    queues->free_ns = at_ns + duration_ns(queues->packet_ns, queues->bits_per_s, job->packet_length);
     return job;
 }
 
 void queues_serve(struct vswitch *sw, uint64_t until_us) {
     uint64_t until_ns = until_us > UINT64_MAX / 1000 - 1 ? UINT64_MAX - 1 : until_us * 1000 + 999, at_ns;
     struct port_queues *queues;
-    while ((queues = first_port(sw, &at_ns)) && at_ns <= until_ns) {
+    while (sw->queues->waiting && (queues = first_port(sw, &at_ns)) && at_ns <= until_ns) {
         struct job *job = take(sw, queues, at_ns);
         if (!sw->ports.running) sw->now_us = larger(sw->now_us, at_ns / 1000);
         sw->program->leave(sw, job);
@@ -151,6 +152,7 @@ void queues_clear(struct vswitch *sw) {
             queues->queue[k].bytes = 0;
         }
         queues->packets = 0;
+        queues->used = 0;
     }
     if (sw->queues) sw->queues->waiting = 0;
 }
@@ -216,14 +218,15 @@ int32_t weir_enable_queues(struct vswitch *sw, uint32_t per_port) {
     return result;
 }
 
-static void find_limits(struct port_queues *queues) {
-    queues->limited = queues->packets_per_s || queues->bits_per_s || queues->packets;
+static bool is_limited(const struct port_queues *queues) {
+    bool limited = queues->packets_per_s || queues->bits_per_s || queues->packets;
     for (unsigned i = 0; i < QUEUES; i++)
-        queues->limited |= queues->queue[i].limits.packets_per_s || queues->queue[i].limits.bits_per_s;
+        limited |= queues->queue[i].limits.packets_per_s || queues->queue[i].limits.bits_per_s;
+    return limited;
 }
 
 static void changed(struct vswitch *sw, unsigned port) {
-    find_limits(&sw->queues->port[port]);
+    sw->queues->limited[port] = is_limited(&sw->queues->port[port]);
     if (sw->ports.running) forward_wake(sw);
 }
 
@@ -231,6 +234,7 @@ void weir_set_port_rate(struct vswitch *sw, uint32_t port, uint64_t packets_per_
     switch_lock(sw);
     struct port_queues *queues = &sw->queues->port[port % PORTS];
     queues->packets_per_s = packets_per_s;
+    queues->packet_ns = interval_ns(packets_per_s);
     queues->bits_per_s = bits_per_s;
     queues->free_ns = 0;
     changed(sw, port % PORTS);
@@ -241,6 +245,7 @@ void weir_set_queue(struct vswitch *sw, uint32_t port, uint32_t queue, const uin
     switch_lock(sw);
     struct queue *found = &sw->queues->port[port % PORTS].queue[queue % QUEUES];
     memcpy(&found->limits, values, sizeof found->limits);
+    found->packet_ns = interval_ns(found->limits.packets_per_s);
     found->free_ns = 0;
     changed(sw, port % PORTS);
     switch_unlock(sw);

@@ -21,14 +21,16 @@ struct queue {
     struct queue_limits limits;
     struct job_queue jobs;
     uint64_t bytes, free_ns; /* waiting; when the next packet may leave */
+    uint64_t packet_ns;      /* 1 / packets_per_s */
     uint64_t sent, dropped, marked;
 };
 
 struct port_queues {
-    uint64_t packets_per_s, bits_per_s, free_ns;
+    uint64_t packets_per_s, packet_ns, bits_per_s, free_ns;
     uint64_t credit; /* packets that the queue `turn` may still send in its turn */
     uint32_t packets, turn;
-    bool limited, listed;
+    uint8_t used; /* a bit for each queue with packets */
+    bool listed;
     struct queue queue[QUEUES];
 };
 
@@ -37,14 +39,14 @@ struct queues {
     uint32_t waiting;  /* packets in all queues */
     uint32_t listed_count;
     uint16_t listed[PORTS]; /* ports with packets */
+    bool limited[PORTS];    /* packets for the others go to egress at once */
     struct port_queues port[PORTS];
 };
 
-/* Whether the queue of the packet has room, and else that it is counted there. */
+/* Of ports that are limited. Whether the queue of the packet has room; else that is counted there. */
 bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority);
-/* Takes the packet, which was admitted; to egress at once where nothing limits the port. */
+/* Takes the packet, which was admitted. */
 void queues_put(struct vswitch *sw, struct job *job, unsigned priority);
-uint32_t queues_depth(const struct vswitch *sw, unsigned port);
 /* Every packet whose time has come goes through egress, in the order of those times. In the library form the switch's
  * clock stands at that time meanwhile. */
 void queues_serve(struct vswitch *sw, uint64_t until_us);

@@ -180,7 +180,7 @@ static void run_or_hand_over(struct vswitch *sw, struct job *job) {
         forward_wake(sw);
     } else {
         switch_run(sw, job);
-        if (sw->queues) queues_serve(sw, sw->now_us);
+        if (sw->queues && sw->queues->waiting) queues_serve(sw, sw->now_us);
         ports_flush(sw);
     }
 }
@@ -189,7 +189,7 @@ int32_t weir_inject(struct vswitch *sw, uint32_t port, const uint8_t *frame, uin
     int32_t result = -1;
     switch_lock(sw);
     now_us = now_us == UINT64_MAX ? clock_now_us(sw) : now_us;
-    if (sw->queues && !sw->ports.running) queues_serve(sw, now_us);
+    if (sw->queues && sw->queues->waiting && !sw->ports.running) queues_serve(sw, now_us);
     sw->now_us = now_us;
     bool fits = length <= sw->max_frame_bytes, waiting = sw->ports.injected.count >= AGAIN_LIMIT;
     struct job *job = fits && !waiting ? job_take(&sw->pool) : NULL;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -206,3 +208,69 @@ def test_sglang_says_the_options_of_its_server_or_pages_have_no_name() -> None:
 
     with pytest.raises(KeySpaceError, match="does not say"):
         begin_naming(HostPool()).result(60)
+
+
+@pytest.fixture
+def updater(monkeypatch: pytest.MonkeyPatch) -> object:
+    """In place of SGLang's class that changes weights, whose module needs a GPU's packages."""
+    from engines.sglang import weight_changes
+
+    class WeightUpdater:
+        def update_weights_from_disk(self, path: str) -> str:
+            return path
+
+    module = ModuleType("weight updater")
+    module.WeightUpdater = WeightUpdater  # type: ignore[attr-defined]
+    (name, *_) = weight_changes.UPDATERS
+    monkeypatch.setitem(sys.modules, name, module)
+    return WeightUpdater()
+
+
+def test_a_server_whose_weights_change_leaves_the_pool_until_it_is_cleared(
+    pool_settings: dict[str, object], updater: Any, options: dict[str, object]
+) -> None:
+    storage = backend(pool_settings)
+    try:
+        storage.register_mem_pool_host(HostPool())
+        storage._naming.exception(60)
+        page, target = torch.randn(PAGE), torch.zeros(PAGE)
+        assert storage.set("a", page)
+        assert updater.update_weights_from_disk("there") == "there"
+        assert not storage.exists("a")
+        assert storage.get("a", target) is None
+        assert not storage.set("b", page)
+        storage.clear()
+        assert not storage.exists("a")
+        assert storage.set("b", page)
+        assert storage.exists("b")
+    finally:
+        storage.close()
+
+
+def test_a_server_whose_weights_change_unnoticed_shares_with_nobody(
+    pool_settings: dict[str, object], options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engines.sglang import weight_changes
+
+    monkeypatch.setitem(sys.modules, weight_changes.SERVER, ModuleType("scheduler"))
+    for name in weight_changes.UPDATERS:
+        monkeypatch.setitem(sys.modules, name, ModuleType("of another version"))
+    names = []
+    for _ in range(2):
+        storage = backend(pool_settings)
+        storage.register_mem_pool_host(HostPool())
+        assert storage.set("a", torch.randn(PAGE))  # it finds its own
+        names.append(storage._name)
+        storage.close()
+    assert names[0] != names[1]
+
+
+def test_sglang_has_the_classes_that_change_weights() -> None:
+    """Their modules need a GPU's packages to be imported: their source says what they are called."""
+    from engines.sglang import weight_changes
+
+    root = Path(sys.modules["sglang"].__path__[0]).parent
+    for module, name in weight_changes.UPDATERS.items():
+        source = root.joinpath(*module.split(".")).with_suffix(".py").read_text()
+        assert f"class {name}" in source
+        assert any(f"def {method}(" in source for method in weight_changes.METHODS)

@@ -18,7 +18,7 @@ from vllm.v1.kv_cache_interface import (
     SlidingWindowSpec,
 )
 
-from engines.vllm.space import Settings, make_layout
+from engines.vllm.space import Settings, loads_in_background, make_layout
 from hostlib.engine import KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -27,15 +27,27 @@ SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}
 FULL = FullAttentionSpec(dtype=torch.float32, **SHAPE)
 
 
-def space(model: str, *specs: Any, cache_dtype: str = "auto", ranks: int = 1) -> KvSpace:
+def space(
+    model: str,
+    *specs: Any,
+    cache_dtype: str = "auto",
+    ranks: int = 1,
+    is_diffusion: bool = False,
+    caches_prefixes: bool = True,
+    architecture: str = "LlamaForCausalLM",
+    runner: str = "generate",
+) -> KvSpace:
     parallel = SimpleNamespace(
         world_size=ranks, tensor_parallel_size=ranks, decode_context_parallel_size=1, nnodes=1
     )
     config: Any = SimpleNamespace(
         parallel_config=parallel,
         kv_transfer_config=None,
-        model_config=SimpleNamespace(model=model),
-        cache_config=SimpleNamespace(cache_dtype=cache_dtype),
+        diffusion_config=None,
+        model_config=SimpleNamespace(
+            model=model, is_diffusion=is_diffusion, runner_type=runner, architectures=[architecture]
+        ),
+        cache_config=SimpleNamespace(cache_dtype=cache_dtype, enable_prefix_caching=caches_prefixes),
     )
     groups = [SimpleNamespace(layer_names=["0", "1"], kv_cache_spec=spec) for spec in specs]
     cache: Any = SimpleNamespace(kv_cache_groups=groups, num_blocks=8)
@@ -78,3 +90,30 @@ def test_models_whose_kv_is_not_that_of_each_token_are_refused(specs: list[Any],
     """As Qwen3-Next and Nemotron-H, which have a state beside the KV (MambaSpec)."""
     with pytest.raises(KeySpaceError, match=why):
         space("model", *specs)
+
+
+def test_a_model_that_writes_blocks_again_is_refused() -> None:
+    with pytest.raises(KeySpaceError, match="a diffusion model computes the KV of a block again"):
+        space("model", FULL, is_diffusion=True)
+
+
+def test_a_model_whose_prefixes_vllm_does_not_cache_is_refused() -> None:
+    """As where KV is no function of the tokens before it, or a kernel can't compute behind a prefix."""
+    others: list[dict[str, Any]] = [{"architecture": "UnlimitedOCRForCausalLM"}, {"runner": "pooling"}]
+    for other in others:
+        space("model", FULL, **other)
+        with pytest.raises(KeySpaceError, match="vLLM's prefix caching is off"):
+            space("model", FULL, caches_prefixes=False, **other)
+    assert space("model", FULL, caches_prefixes=False) == space("model", FULL)  # its user turned it off
+
+
+@pytest.mark.parametrize(
+    ("loading", "steps", "expected"),
+    [("layerwise", 1, False), ("layerwise", 2, True), ("background", 1, True)],
+)
+def test_an_engine_that_schedules_ahead_loads_in_the_background(
+    loading: str, steps: int, expected: bool
+) -> None:
+    settings = Settings.from_extra({"address": "10.0.0.1", "homes": ["10.0.0.3"], "loading": loading})
+    config: Any = SimpleNamespace(max_concurrent_batches=steps)
+    assert loads_in_background(config, settings) == expected

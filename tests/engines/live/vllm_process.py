@@ -103,13 +103,17 @@ def main() -> None:
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
     from vllm import LLM as VllmEngine
     from vllm import SamplingParams
-    from vllm.config import KVTransferConfig
+    from vllm.config import KVEventsConfig, KVTransferConfig
 
     from hostlib.engine import BlockingPool, open_pools
 
     config = json.loads(sys.argv[1])
+    if config["llm"].get("async_scheduling"):
+        _let_cpus_schedule_ahead()
     if config["transfer"]:
         config["llm"]["kv_transfer_config"] = KVTransferConfig(**config["transfer"])
+    if "kv_events_config" in config["llm"]:
+        config["llm"]["kv_events_config"] = KVEventsConfig(**config["llm"]["kv_events_config"])
     try:
         llm = VllmEngine(**config["llm"])
     except BaseException as error:
@@ -151,6 +155,19 @@ def main() -> None:
             _say({"result": scope["result"]})
         except Exception as error:
             _say({"error": f"{type(error).__name__}: {error}"})
+
+
+def _let_cpus_schedule_ahead() -> None:
+    """vLLM turns asynchronous scheduling off on CPUs, where it works and gains nothing."""
+    from vllm.platforms.cpu import CpuPlatform
+
+    plain = CpuPlatform.check_and_update_config.__func__
+
+    def check(cls: type[CpuPlatform], config: Any) -> None:
+        plain(cls, config)
+        config.scheduler_config.async_scheduling = True
+
+    CpuPlatform.check_and_update_config = classmethod(check)
 
 
 def _say(said: dict[str, Any]) -> None:

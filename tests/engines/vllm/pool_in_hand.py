@@ -42,6 +42,7 @@ class PoolInHand:
         self.questions = 0
         self.offered_blocks = 0
         self.failed: list[bytes] = []
+        self.retained: list[tuple[list[bytes], int]] = []
 
     def happen(self) -> None:
         """Let all that waits happen."""
@@ -89,6 +90,10 @@ class PoolInHand:
             return len(blocks)
 
         return self._later(store, at_once=self.has_room)
+
+    def begin_retain(self, block_keys: Sequence[bytes], seconds: int) -> Future[int]:
+        self.retained.append((list(block_keys), seconds))
+        return self._later(lambda: len(block_keys))
 
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
         self.failed += block_keys

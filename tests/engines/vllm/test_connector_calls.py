@@ -55,8 +55,8 @@ def test_a_prompt_is_stored_once_and_comes_back(order: str, background: bool, de
 @pytest.mark.parametrize("depth", [1, 2])
 def test_nothing_is_stored_of_a_step_whose_load_failed_in_another_connector(order: str, depth: int) -> None:
     engine = EngineModel(PoolInHand(), order=order, depth=depth)
-    engine.peer_fails = True
-    engine.peer_offers["a"] = 3
+    engine.runner.peer_fails = True
+    engine.scheduler.peer_offers["a"] = 3
     engine.add("a", PROMPT)
     for _ in range(depth):
         engine.step()
@@ -97,6 +97,18 @@ def test_a_block_that_fails_to_load_is_not_offered_to_the_same_request_again(bac
     )  # it goes on, although a look-up finds the block whenever it is asked
     assert pool.failed == [block_key(first, 0)]
     second.run()
+    check(second)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_requests_that_load_at_once_and_have_little_room_all_end(depth: int) -> None:
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT)
+    first.run()
+    second = another(first, background=True, blocks=9, budget=5, depth=depth)
+    requests = [second.add(f"b{number}", [*PROMPT[:12], number]) for number in range(8)]
+    second.run()
+    assert all(request.is_over for request in requests)
     check(second)
 
 
@@ -172,6 +184,22 @@ def test_a_block_that_the_engine_gives_away_is_not_read_any_more() -> None:
     engine.run()
 
 
+@pytest.mark.parametrize(
+    ("params", "seconds"),
+    [({"retain_s": 600}, 600), ({"retain_s": 1 << 20}, 65_535), ({"retain_s": -1}, 0), ({"retain_s": "x"}, 0),
+     ({"retain_s": True}, 0), ("no object", 0), (None, 0)],
+)  # fmt: skip
+def test_a_request_has_its_blocks_retained(params: object, seconds: int) -> None:
+    engine = EngineModel(PoolInHand())
+    request = engine.add("a", PROMPT)
+    request.kv_transfer_params = params
+    engine.run()
+    keys = [block_key(engine, number) for number in range(4)]
+    assert [(held[:4], asked) for held, asked in engine.pool.retained] == (
+        [(keys, seconds)] if seconds else []
+    )
+
+
 @pytest.mark.parametrize(("loads", "stores"), [(True, False), (False, True)])
 def test_a_consumer_does_not_store_and_a_producer_does_not_load(loads: bool, stores: bool) -> None:
     pool = PoolInHand()
@@ -195,7 +223,7 @@ class TestNewWeights:
         engine.add("a", PROMPT)
         engine.run()
         before = set(engine.pool.objects)
-        engine.weights += 1
+        engine.runner.weights += 1
         assert engine.reset(running=False)
         engine.add("b", PROMPT)
         engine.run()
@@ -221,7 +249,7 @@ class TestNewWeights:
         engine = EngineModel(PoolInHand(), budget=8)
         engine.add("a", PROMPT)
         engine.step()
-        engine.weights += 1
+        engine.runner.weights += 1
         assert engine.reset(running=True)
         engine.run()
         check(engine)
@@ -301,7 +329,7 @@ class TestFailures:
         first.add("a", PROMPT)
         first.run()
         second = another(first)
-        second.layers = ()
+        second.runner.layers = ()
         second.add("b", [*PROMPT, 0, 0, 0, 0])
         second.step()
         assert second.queue[0].invalid if second.queue else second.side._damage

@@ -16,7 +16,8 @@ from hostlib.protocol.seal import PUBLIC_SECRET, Seal
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.store import BlockStore
 from hostlib.transport.endpoint import UdpEndpoint
-from tests.engines.vllm.engine_model import EngineModel, kv_of
+from tests.engines.vllm.engine_memory import kv_of_all
+from tests.engines.vllm.engine_model import EngineModel
 from tests.engines.vllm.pool_in_hand import SPACE
 from tests.hostlib.loopback import own_address
 
@@ -77,13 +78,11 @@ def finish(engine: EngineModel) -> None:
 
 def assert_right(engine: EngineModel) -> None:
     """All KV in the engine's own cache is what belongs there."""
-    assert engine.prefixes
-    for prefix, block in engine.prefixes.items():
-        kv: list[bytes] = []
-        for token in prefix:
-            kv.append(kv_of(kv, token, 0))
-        held = [engine.memories[0].token(block.block_id, place) for place in range(engine.size)]
-        assert held == kv[-engine.size :]
+    size = engine.cache.size
+    assert engine.cache.prefixes
+    for prefix, block in engine.cache.prefixes.items():
+        held = [engine.memories[0].token(block.block_id, place) for place in range(size)]
+        assert held == kv_of_all(prefix, 0)[-size:]
 
 
 @pytest.mark.parametrize("background", [False, True])

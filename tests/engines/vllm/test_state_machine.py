@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.engines.vllm.engine_model import EngineModel
 from tests.engines.vllm.pool_in_hand import SPACE, PoolInHand
-
-pytestmark = pytest.mark.slow
 
 MODES = st.fixed_dictionaries(
     {
@@ -48,10 +52,10 @@ class Engines(RuleBasedStateMachine):
         self.number += 1
         name = f"r{self.number}"
         tokens = ([0, 1, 2, 2, 1] * 4)[:shared] + prompt
-        if len(tokens) + answer + 8 > 4 * len(self.engines[engine].all_blocks):
+        if len(tokens) + answer + 8 > 4 * len(self.engines[engine].cache.all):
             tokens = tokens[-12:]
         if peer:
-            self.engines[engine].peer_offers[name] = peer
+            self.engines[engine].scheduler.peer_offers[name] = peer
         self.engines[engine].add(name, tokens[:24], answer)
 
     @rule(engine=st.sampled_from([0, 1]), steps=st.integers(1, 6))
@@ -61,7 +65,7 @@ class Engines(RuleBasedStateMachine):
 
     @rule(engine=st.sampled_from([0, 1]), choice=st.integers(0, 100))
     def abort(self, engine: int, choice: int) -> None:
-        names = [r.request_id for r in self.engines[engine].requests.values() if r.state != "finished"]
+        names = self.engines[engine].unfinished()
         if names:
             self.engines[engine].abort(names[choice % len(names)])
 
@@ -75,11 +79,11 @@ class Engines(RuleBasedStateMachine):
 
     @rule(engine=st.sampled_from([0, 1]), accepted=st.integers(0, 3))
     def accept(self, engine: int, accepted: int) -> None:
-        self.engines[engine].accepts = lambda drafts: accepted
+        self.engines[engine].scheduler.accepts = lambda drafts: accepted
 
     @rule(engine=st.sampled_from([0, 1]), fails=st.booleans())
     def peer(self, engine: int, fails: bool) -> None:
-        self.engines[engine].peer_fails = fails
+        self.engines[engine].runner.peer_fails = fails
 
     @rule(choice=st.integers(0, 1000), breaks=st.booleans())
     def lose(self, choice: int, breaks: bool) -> None:
@@ -116,11 +120,17 @@ class Engines(RuleBasedStateMachine):
             self.all_is_right()
 
 
-TestEngines = Engines.TestCase
-TestEngines.settings = settings(
-    max_examples=60,
-    stateful_step_count=30,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
+@pytest.mark.parametrize(
+    "examples", [20, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 )
+def test_nothing_wrong_is_stored_and_every_request_ends(examples: int) -> None:
+    run_state_machine_as_test(
+        Engines,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=30,
+            derandomize=True,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

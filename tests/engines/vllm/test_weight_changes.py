@@ -1,4 +1,4 @@
-"""Which calls of an engine's core count as a change of its weights."""
+"""Which calls of an engine's executor and core count as a change of its weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ear:
 
 
 class Core:
-    """As vLLM's `EngineCore`."""
+    """As vLLM's `EngineCore` and its `Executor`."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []
@@ -67,7 +67,7 @@ def change(model: object) -> None:
 )
 def test_what_may_change_weights_is_told_before_it_runs(core: Core, method: Any, said: str) -> None:
     ear = Ear(core)
-    listen(ear, type(core))
+    listen(ear, type(core), [type(core)])
     assert core.collective_rpc(method) == "done"
     assert core.collective_rpc(method=method) == "done"
     assert ear.heard == [(said, 0), (said, 1)]
@@ -76,14 +76,14 @@ def test_what_may_change_weights_is_told_before_it_runs(core: Core, method: Any,
 @pytest.mark.parametrize("method", ["execute_model", "check_health", "list_loras", "profile"])
 def test_what_leaves_weights_alone_is_not_told(core: Core, method: str) -> None:
     ear = Ear(core)
-    listen(ear, type(core))
+    listen(ear, type(core), [type(core)])
     core.collective_rpc(method)
     assert not ear.heard
 
 
 def test_an_adapter_that_is_loaded_in_place_is_told(core: Core) -> None:
     ear = Ear(core)
-    listen(ear, type(core))
+    listen(ear, type(core), [type(core)])
     core.add_lora(SimpleNamespace(lora_name="new", load_inplace=False))
     core.add_lora(lora_request=SimpleNamespace(lora_name="sql", load_inplace=True))
     assert ear.heard == [("adapter sql", 1)]
@@ -91,7 +91,7 @@ def test_an_adapter_that_is_loaded_in_place_is_told(core: Core) -> None:
 
 def test_a_second_engine_of_the_process_does_not_make_calls_tell_twice(core: Core) -> None:
     first, second = Ear(core), Ear(core)
-    listen(first, type(core))
-    listen(second, type(core))
+    listen(first, type(core), [type(core)])
+    listen(second, type(core), [type(core)])
     core.collective_rpc("reload_weights")
     assert first.heard == second.heard == [("reload_weights", 0)]

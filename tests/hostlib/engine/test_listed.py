@@ -53,7 +53,7 @@ def lists_of(world: PoolWorld) -> tuple[Client, Lists]:
 
 
 def asked(what: str, name: str | None = None, **options: object) -> argparse.Namespace:
-    return argparse.Namespace(what=what, name=name, json=True, every=0.01, times=2, **options)
+    return argparse.Namespace(what=what, name=name, json=True, every=0.01, times=2, seconds=60, **options)
 
 
 def test_what_two_engines_store_is_listed_under_its_names() -> None:
@@ -153,6 +153,15 @@ def test_the_command_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> N
         assert [one["bytes"] for one in objects] == [100, 101, 102]
         world.stores[world.members.homes(block(1).key)[0].address].drop(world_place(1))
         assert await say("stat", "a") == [[row | {"there": 2, "there_bytes": 202, "unknown": 0}]]
+        assert await say("pin", "a") == [
+            [{"name": "a", "done": 2, "refused": 0, "not_found": 1, "no_answer": 0}]
+        ]
+        retained = [one.stats.retained for one in world.stores.values()]
+        assert sum(retained) == 2
+        for hint in ("unpin", "prefetch", "demote"):
+            assert await say(hint, "a") == [
+                [{"name": "a", "done": 2, "refused": 0, "not_found": 1, "no_answer": 0}]
+            ]
         assert await say("clear", "a") == [[{"name": "a", "listed": 3, "deleted": 2}]]
         assert await say("ls") == [[]]
         with pytest.raises(UnknownNameError, match="no name 'a' exists"):

@@ -81,6 +81,18 @@ def test_what_one_engine_stores_another_finds_and_loads() -> None:
     run_virtual(play())
 
 
+def test_blocks_are_retained_all_their_objects_and_what_became_of_it_is_counted() -> None:
+    async def main() -> None:
+        world = World()
+        pool = world.pool()
+        await pool.store_blocks(objects(pool, 2))
+        assert await pool.retain(KEYS[:3], 60) == 4
+        assert (pool.stats.retained_objects, pool.stats.not_retained) == (4, 2)  # the third is not there
+        assert world.store.stats.retained == 4
+
+    run_virtual(main())
+
+
 def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
     async def play() -> None:
         world = World()

@@ -48,10 +48,15 @@ def test_the_longest_request_fits_a_frame() -> None:
 
 
 @given(
-    JSON, JSON, JSON, JSON, st.sampled_from(["get", "put", "present", "delete", "cancel", "hello", 5, None])
+    JSON,
+    JSON,
+    JSON,
+    JSON,
+    st.sampled_from(["get", "put", "present", "delete", "hint", "cancel", "hello", 5, None]),
 )
 def test_whatever_is_said_is_a_request_or_a_value_error(a: Any, b: Any, c: Any, d: Any, do: Any) -> None:
     said = {"n": a, "do": do, "block": b, "blocks": b, "room": c, "replicas": c, "at_least": d, "within_s": d}
+    said |= {"hint": c, "seconds": d}
     try:
         request = parse_request((said, b"body"))
     except ValueError:

@@ -24,6 +24,7 @@ from hostlib.protocol.errors import (
     OverloadedError,
     PutRefusedError,
 )
+from hostlib.protocol.hints import Hint, Outcome
 from hostlib.protocol.transfer import BlockRef, chain_references
 from hostlib.protocol.wire import MAX_BLOCK_BYTES
 from tests.hostlib.engine.pool_world import PoolWorld, content, keys
@@ -126,6 +127,16 @@ def test_what_a_guest_deletes_is_gone_for_all(play: Play) -> None:
             assert await guest.present([one, other], 30.0) == [False, True]
             with pytest.raises(BlockNotFoundError):
                 await house.client.get(one)
+
+    play(story)
+
+
+def test_what_a_guest_hints_at_reaches_the_homes(play: Play) -> None:
+    async def story(house: House) -> None:
+        async with house.guest() as guest:
+            (one,) = await house.stored(1)
+            assert await guest.hint(one, Hint.RETAIN, 60) is Outcome.DONE
+            assert await guest.hint(BlockRef(bytes(16)), Hint.PREFETCH) is Outcome.NOT_FOUND
 
     play(story)
 

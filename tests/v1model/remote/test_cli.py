@@ -173,10 +173,25 @@ def test_value_sets(shell: Shell) -> None:
     assert shell("pvs_clear known", "pvs_get known") == []
 
 
-@pytest.mark.parametrize("command", ["set_queue_depth 64", "set_queue_rate 100 1"])
-def test_queues_are_said_to_have_no_effect(shell: Shell, command: str) -> None:
-    (said,) = shell(command)
-    assert said.startswith(f"{command.split()[0]} does nothing: ")
+def test_queues_are_limited(shell: Shell) -> None:
+    """What that does is tested in tests/v1model/switch/test_queues.py."""
+    assert (
+        shell("set_queue_depth 64", "set_queue_rate 100 1", "set_queue_depth 8 1 7", "set_queue_rate 0") == []
+    )
+    assert shell.data_plane.statistics()["queues"] == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        ("set_queue_rate 1 512", "port 512"),
+        ("set_queue_depth 1 1 8", "priority 8"),
+        ("set_queue_rate x", "x"),
+    ],
+)
+def test_queues_that_do_not_exist(shell: Shell, command: str, word: str) -> None:
+    with pytest.raises((ValueError, DataPlaneError), match=word):
+        shell(command)
 
 
 def test_a_group_keeps_its_watched_ports(shell: Shell) -> None:

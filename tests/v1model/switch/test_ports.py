@@ -96,6 +96,26 @@ def ports(switch: Switch, port: int) -> PortStatistics:
     return switch.statistics()["ports"][port]
 
 
+def test_queues_pace_what_leaves_by_an_interface(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
+    """In the machine's time: no faster than the rate, and nothing is left behind."""
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, right) = pair(), pair()
+    switch.attach(2, one)
+    switch.attach(3, two)
+    switch.limit_queues({"packets_per_s": 200}, 3)
+    switch.start()
+    for number in range(20):
+        left.send(FRAME + bytes((number,)))
+    assert right.receive()[-1] == 0
+    begun = time.monotonic()
+    assert [right.receive()[-1] for _ in range(19)] == list(range(1, 20))
+    assert time.monotonic() - begun > 18 / 200
+    eventually(lambda: switch.queue_state(3, 0).sent == 20)
+    switch.limit_queues({"packets_per_s": 0}, 3)
+    left.send(FRAME)
+    assert right.receive() == FRAME
+
+
 def test_frames_pass_both_ways_and_are_counted(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
     switch = make(parser="state start { transition accept; }", **FORWARD)
     (one, left), (two, right) = pair(), pair()

@@ -17,7 +17,8 @@ PORT = 2
 # The header carries the priority in; egress writes the depths and the wait into it.
 TELLS = {
     "ingress": f"std.egress_spec = {PORT}; std.priority = (bit<3>) hdr.h.a;",
-    "egress": "hdr.h.b = (bit<8>) std.enq_qdepth; hdr.h.c = (bit<16>) std.deq_qdepth; hdr.h.d = std.deq_timedelta;",
+    "egress": "hdr.h.b = (bit<8>) std.enq_qdepth; hdr.h.c = (bit<16>) std.deq_qdepth;"
+    "hdr.h.d = std.deq_timedelta;",
 }
 
 
@@ -148,9 +149,7 @@ def test_replicas_and_clones_wait_as_others_do(make: Make) -> None:
     switch.set_multicast_group(1, (Replica(PORT), Replica(PORT), Replica(3)))
     switch.limit_queues({"packets_per_s": 100}, PORT)
     outputs = sent(switch, frame())
-    assert [(output.port, output.time_us) for output in outputs] == [(2, 0), (3, 0), (2, 10_000)] or [
-        (output.port, output.time_us) for output in outputs
-    ] == [(3, 0), (2, 0), (2, 10_000)]
+    assert [(output.port, output.time_us) for output in outputs] == [(3, 0), (2, 0), (2, 10_000)]
 
 
 def test_recirculated_packets_wait_again(make: Make) -> None:
@@ -206,8 +205,8 @@ def ipv4(ecn: int) -> bytes:
     return bytes(header)
 
 
-def checksum(header: bytes) -> int:
-    total = sum(struct.unpack("!10H", header))
+def checksum(header: bytes | bytearray) -> int:
+    total: int = sum(struct.unpack("!10H", header))
     total = (total & 0xFFFF) + (total >> 16)
     return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
 

@@ -1,0 +1,75 @@
+"""Hints to the homes of blocks (`hostlib.protocol.hints`)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from hostlib.protocol import wire
+from hostlib.protocol.hints import Hint, Outcome
+
+if TYPE_CHECKING:
+    from hostlib.client.exchange import Exchange
+    from hostlib.protocol.transfer import BlockRef
+
+AT_ONCE: Final = 64
+"""Blocks that are hinted at; more wait for their turn."""
+PATIENCE_S: Final = 2.0
+"""How long a home may take for its answer."""
+AGAIN_S: Final = 0.1
+MAX_AGAIN_S: Final = 0.4
+"""A hint is sent again after the first time, then after twice as long each time, up to the second."""
+
+
+class Hints:
+    """The hints of a client that are under way."""
+
+    def __init__(self, exchange: Exchange, tenant: int) -> None:
+        self._exchange, self._tenant = exchange, tenant
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._waiting: dict[tuple[str, bytes, int], asyncio.Future[Outcome]] = {}
+        """By home, key and sequence number."""
+        self._sequence = 0
+
+    async def give(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+        """Tell all homes of a block; return the best of their answers. ValueError for an impossible time."""
+        if not 0 <= seconds <= 0xFFFF:
+            raise ValueError(f"a hint is for 0 to {0xFFFF} seconds, not {seconds}")
+        async with self._turns:
+            homes, _ = self._exchange.health.homes_of(block)
+            outcomes = await asyncio.gather(*(self._tell(home, block, hint, seconds) for home in homes))
+        return max(outcomes, default=Outcome.NO_ANSWER)
+
+    def on_reply(self, message: wire.Message, address: str) -> None:
+        """A FOUND or NOT_FOUND with the flag HINT."""
+        answer = self._waiting.get((address, message.key, message.sequence))
+        if answer is None or answer.done() or message.tenant != self._tenant:
+            return
+        if message.op == wire.OP_NOT_FOUND:
+            answer.set_result(Outcome.NOT_FOUND)
+        else:
+            answer.set_result(Outcome.DONE if message.recompute_ms else Outcome.REFUSED)
+
+    def close(self) -> None:
+        """Wait for nothing any more; who does is cancelled."""
+        for answer in self._waiting.values():
+            answer.cancel()
+
+    async def _tell(self, home: str, block: BlockRef, hint: Hint, seconds: int) -> Outcome:
+        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+        message = wire.Message(
+            wire.OP_STAT, block.key, 0, 0, wire.FLAG_BYPASS | wire.FLAG_HINT, backlog_ms=hint,
+            recompute_ms=seconds, tenant=self._tenant, sequence=self._sequence,
+            epoch=self._exchange.members.epoch & 0xFF,
+        )  # fmt: skip
+        place = (home, block.key, self._sequence)
+        answer = self._waiting[place] = self._exchange.loop.create_future()
+        wait_s, until_s = AGAIN_S, self._exchange.loop.time() + PATIENCE_S
+        try:
+            while not answer.done() and (left_s := until_s - self._exchange.loop.time()) > 0:
+                self._exchange.send(home, [wire.encode(message)])
+                await asyncio.wait([answer], timeout=min(wait_s, left_s))
+                wait_s = min(MAX_AGAIN_S, 2 * wait_s)
+            return answer.result() if answer.done() else Outcome.NO_ANSWER
+        finally:
+            del self._waiting[place]

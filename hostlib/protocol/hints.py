@@ -1,0 +1,38 @@
+"""Hints: what a tenant would like the homes of a block to do with it. Best effort; the outcome is told.
+
+A hint is a STAT with the flags BYPASS and HINT: `backlog_ms` says which hint, `recompute_ms` for how many
+seconds. A home that knows hints answers FOUND or NOT_FOUND with the flag HINT; in that FOUND `recompute_ms`
+is 1 if it does what it was asked for, and 0 if it does not. Homes of before answer without the flag.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+MAX_RETAIN_S: Final = 0xFFFF
+"""Longest time for which a block can be retained, in seconds: 18 hours. It can be asked for again."""
+
+
+class Hint(IntEnum):
+    """What is asked for, as messages carry it."""
+
+    RETAIN = 1
+    """Let other blocks leave first, for a time; 0 seconds: not any more."""
+    PREFETCH = 2
+    """Have the block in DRAM: it will be asked for soon."""
+    DEMOTE = 3
+    """Let it leave DRAM before others: it will not be asked for soon."""
+
+
+class Outcome(IntEnum):
+    """What became of a hint; the largest of several homes' counts."""
+
+    NO_ANSWER = 0
+    """No home that knows hints answered in time."""
+    NOT_FOUND = 1
+    """No home has the block."""
+    REFUSED = 2
+    """A home has the block and does not do it, for instance as it retains as much as it may."""
+    DONE = 3
+    """A home does it."""

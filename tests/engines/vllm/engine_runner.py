@@ -1,0 +1,95 @@
+"""A small model of vLLM's workers: in which order its two runners call a connector, what they compute.
+
+`v1/worker/kv_connector_model_runner_mixin.py` is V1, `v1/worker/gpu/kv_connector.py` is V2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engines.vllm.worker import WorkerSide
+from tests.engines.vllm.engine_blocks import ALPHABET, Request
+from tests.engines.vllm.engine_memory import KvOfModel, kv_of, kv_of_all
+from tests.engines.vllm.engine_scheduler import Scheduled
+
+
+class RunnerModel:
+    """All ranks of an engine."""
+
+    def __init__(
+        self,
+        workers: Sequence[WorkerSide],
+        memories: Sequence[KvOfModel],
+        requests: Mapping[str, Request],
+        *,
+        order: str,
+        block_tokens: int,
+        happen: Callable[[], None],
+    ) -> None:
+        """`happen` lets the pool go on, as it does while an engine waits for it."""
+        self._ranks = list(zip(workers, memories, strict=True))
+        self._requests, self._order, self._size, self._happen = requests, order, block_tokens, happen
+        self.weights = 0
+        """Number of the weights that it computes with."""
+        self.layers: tuple[str, ...] = ("0", "1")
+        """Layers whose attention waits for its KV."""
+        self.peer_fails = False
+        """Whether another connector's loads fail."""
+
+    def execute(self, step: Scheduled) -> None:
+        """Compute a step on all ranks."""
+        for rank, (worker, memory) in enumerate(self._ranks):
+            finished = self._execute_on(worker, memory, step)
+            assert rank == 0 or step.finished_loads == finished, "the model's ranks load in step"
+            step.finished_loads = finished
+
+    def _execute_on(self, worker: WorkerSide, memory: KvOfModel, step: Scheduled) -> set[str]:
+        jobs = step.jobs
+        worker.begin_step(jobs)
+        if step.sync_loads:
+            worker.start_loads(jobs)
+        step.invalid |= self._load_of_peer(memory, step)
+        if step.sync_loads:
+            self._happen()
+        if step.counts:
+            for layer in self.layers:
+                worker.wait_for_layer(layer)
+            self._compute(memory, step)
+        if not step.sync_loads:
+            worker.start_loads(jobs)
+        defers = self._order == "v1 with drafts" and bool(step.counts)
+        if not defers:
+            worker.store(jobs)
+        finished = worker.finished_loads(step.finished, jobs)
+        step.invalid |= worker.take_failed_blocks()
+        step.reports.append(worker.report(jobs))
+        if defers:
+            worker.store(jobs)
+        return finished
+
+    def _compute(self, memory: KvOfModel, step: Scheduled) -> None:
+        """All requests write a layer before any of them reads it, so what they share comes first."""
+        rows = []
+        for name, count in step.counts.items():
+            start = step.starts[name]
+            right = self._requests[name].sequence(start + count)
+            true_until = start + count - step.drafts.get(name, 0) + step.accepted.get(name, 0)
+            for place in range(start, start + count):
+                token = right[place] if place < true_until else right[place] + ALPHABET
+                rows.append((place, step.tables[name], token))
+        for place, table, token in sorted(rows, key=lambda row: row[0]):
+            before = [memory.token(table[at // self._size].block_id, at % self._size) for at in range(place)]
+            block_id = table[place // self._size].block_id
+            memory.put_token(block_id, place % self._size, kv_of(before, token, self.weights))
+
+    def _load_of_peer(self, memory: KvOfModel, step: Scheduled) -> set[int]:
+        """Another connector writes its blocks; return those that failed."""
+        failed = set()
+        for name, first, end in step.peer_loads:
+            kv = kv_of_all(self._requests[name].sequence(end * self._size), self.weights)
+            for number in range(first, end):
+                block_id = step.tables[name][number].block_id
+                content = b"".join(kv[number * self._size : (number + 1) * self._size])
+                memory.put(block_id, content, is_wrong=self.peer_fails)
+                failed |= {block_id} if self.peer_fails else set()
+        return failed
