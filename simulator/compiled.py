@@ -44,7 +44,7 @@ _EMULATED = (
     "switch"
 )
 _POOL = (
-    "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "
+    "block_history decisions free_runs governor hit_meter known_blocks pool quota residual_value slots "
     "turnover"
 )
 MODULES = (

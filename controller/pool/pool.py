@@ -27,6 +27,7 @@ from controller.operations import (
 )
 from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Policy
 from controller.policies.fate import Fate
+from controller.pool.block_history import BlockHistory
 from controller.pool.decisions import Decisions, Leaving
 from controller.pool.expected import Expectations
 from controller.pool.fill import Fills
@@ -38,8 +39,6 @@ from controller.pool.quota import Quota
 from controller.pool.reclaim import End, Finished, Reclaims
 from controller.pool.residual_value import ResidualValue
 from controller.pool.slots import SlotAllocator, Slots
-from controller.pool.spotlight import Spotlight
-from controller.pool.stories import Stories
 from controller.pool.turnover import Turnover
 from hostlib.protocol import wire
 from hostlib.protocol.homes import home_of
@@ -69,10 +68,9 @@ class Pool:
         self.needs_read_back = False
         """Something failed that should not have: the switch's entries should be read back."""
         self.policy = policy
-        self.spotlight = Spotlight()
         self.resident: dict[bytes, Slots] = {}
         """Blocks that have an entry in the pool index, and their slots."""
-        self.stories = Stories()
+        self.block_history = BlockHistory()
         self.slots = SlotAllocator(size.usable_slots)
         self.reclaims = Reclaims(
             thresholds.spare_blocks(size.whole_blocks),
@@ -142,7 +140,7 @@ class Pool:
         """The switch reported a block that is not in the pool and should perhaps be."""
         self._governor.reported(not miss.is_expected)
         times = self._known.report(miss) + miss.nodes - 1
-        self.stories.reported(miss.block, miss.depth, times)
+        self.block_history.reported(miss.block, miss.depth, times)
         if self.push is not None:
             self.push.heard_of(miss.block, miss.parent)
         if not miss.is_expected:  # who computes a block knows nothing of its home
@@ -194,9 +192,8 @@ class Pool:
         for key, times in sorted(readings, key=lambda reading: self._depth(reading[0])):
             self.counts.hits += times
             self._known.fetched(key)
-            self.stories.hit(key, times)
             self._quota.touched(key)
-            self.spotlight.hit(key, times)
+            self.block_history.hit(key, times)
             self._tell(Hits(key, now_s, times))
             if self.push is not None:
                 self.push.hits(key, times)
@@ -278,7 +275,7 @@ class Pool:
         self.slots.free_all()
         self.slots.start_after(reached)
         self._hits.clear()
-        self.spotlight.clear()
+        self.block_history.forget_residents()
         self._quota.clear()
         self.resident = {}
         foreign = [Remove(entry.key) for entry in entries if not self._adopt(entry)]
@@ -411,14 +408,12 @@ class Pool:
         if self.push is not None:
             self.push.removed(key)
         self.counts.evicted += 1
-        self.stories.turned(key, now_s, "evicted")
-        self.spotlight.evicted(key)
+        self.block_history.evicted(key, now_s)
 
     def _entered(self, install: Install, now_s: float) -> None:
         """The switch confirmed a new entry."""
         self.counts.admitted += 1
-        self.stories.turned(install.key, now_s, "admitted")
-        self.spotlight.admitted(install.key, self._depth(install.key))
+        self.block_history.admitted(install.key, self._depth(install.key), now_s)
         slots = Slots(install.base_slot, install.generation, install.fragments)
         self.resident[install.key] = slots
         self._quota.entered(install.key)
