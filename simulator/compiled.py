@@ -45,7 +45,7 @@ _EMULATED = (
 )
 _POOL = (
     "block_history decisions free_runs governor hit_meter known_blocks pool quota residual_value slots "
-    "turnover"
+    "index_update"
 )
 MODULES = (
     *(f"controller.pool.{name}" for name in _POOL.split()),

@@ -1,8 +1,8 @@
 """The pool of one switch: tells the policy what happened and has its decisions carried out.
 
 Decisions are collected while events come in, and `commit` carries out what they amount to, removals and
-installs in one write (`controller.pool.turnover`). What fails goes back to the policy as Lost or Found. After
-a lost connection nothing is known for sure; `read_back` takes the switch's own entries as the truth.
+installs in one write (`controller.pool.index_update`). What fails goes back to the policy as Lost or Found.
+After a lost connection nothing is known for sure; `read_back` takes the switch's own entries as the truth.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from controller.pool.expected import Expectations
 from controller.pool.fill import Fills
 from controller.pool.governor import ReportGovernor
 from controller.pool.hit_meter import HitMeter
+from controller.pool.index_update import IndexUpdate
 from controller.pool.known_blocks import KnownBlocks
 from controller.pool.push import Push
 from controller.pool.quota import Quota
 from controller.pool.reclaim import End, Finished, Reclaims
 from controller.pool.residual_value import ResidualValue
 from controller.pool.slots import SlotAllocator, Slots
-from controller.pool.turnover import Turnover
 from hostlib.protocol import wire
 from hostlib.protocol.homes import home_of
 
@@ -383,7 +383,7 @@ class Pool:
 
     def _turn_over(self, leaving: Iterable[bytes], coming: Iterable[bytes], now_s: float) -> Sequence[bytes]:
         """Remove entries and install others; tell the policy of what failed. Returns who found no slots."""
-        outcome = Turnover(self._adapter, self.slots).write(
+        outcome = IndexUpdate(self._adapter, self.slots).write(
             {key: self.resident[key] for key in leaving}, {key: self._fragments(key) for key in coming}
         )
         for key in outcome.left:
