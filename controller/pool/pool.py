@@ -26,7 +26,7 @@ from controller.operations import (
     Subscription,
 )
 from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Policy
-from controller.policies.fate import Fate
+from controller.policies.eviction_action import EvictionAction
 from controller.pool.block_history import BlockHistory
 from controller.pool.decisions import Decisions, Leaving
 from controller.pool.expected import Expectations
@@ -358,8 +358,10 @@ class Pool:
 
     def _is_worthless(self, key: bytes, reuse_chance: float | None, home: IPv4Address, now_s: float) -> bool:
         """Whether a block is not even worth sending if no other tier holds it: then nobody need be asked."""
-        fate = self._residual.fate(reuse_chance, self._depth(key), home, now_s, held_elsewhere=False)
-        return fate is Fate.STUB
+        action = self._residual.eviction_action(
+            reuse_chance, self._depth(key), home, now_s, held_elsewhere=False
+        )
+        return action is EvictionAction.STUB
 
     def _finish(self, finished: Sequence[Finished], now_s: float) -> None:
         if finished:
