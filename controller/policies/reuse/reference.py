@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 
+from controller.policies.capacity import Capacity
 from controller.policies.events import Key
 from controller.policies.reuse.learned import LearnedValue
 from controller.policies.reuse.native import IN_POOL, LEARNED, UNKNOWN, Facts
@@ -13,7 +14,6 @@ from controller.policies.reuse.reuse_history import History
 from controller.policies.reuse.reuse_model import Learner, ReuseModel
 from controller.policies.reuse.reuse_prior import Counts
 from controller.policies.reuse.shadows import MIN_BLOCKS, Shadow, make_shadows
-from controller.policies.room import Room
 
 
 class Reference:
@@ -31,8 +31,8 @@ class Reference:
         self._blocks, self._slots = capacity_blocks, capacity_slots
         self._model = ReuseModel()
         self._history = History(self._model, remembered)
-        self._room = Room(capacity_blocks, capacity_slots or None)
-        self._learned = LearnedValue(self._room, self._model, self._history, hurdle, prefix)
+        self._capacity = Capacity(capacity_blocks, capacity_slots or None)
+        self._learned = LearnedValue(self._capacity, self._model, self._history, hurdle, prefix)
         capacity = capacity_blocks * (capacity_slots or 1)
         made = make_shadows(capacity, capacity_slots or 1) if shadows else []
         self._shadows: list[tuple[int, Shadow]] = [
@@ -119,7 +119,7 @@ class Reference:
     def resize(self, blocks: int, slots: int, /) -> None:
         if blocks < 1 or bool(slots) != bool(self._slots):
             raise ValueError("capacities that cannot be")
-        self._room.blocks, self._room.slots = blocks, slots or None
+        self._capacity.blocks, self._capacity.slots = blocks, slots or None
         self._learned.shrink()
         for evicted in self._learned.evicted:
             self._let_go(evicted, LEARNED)
