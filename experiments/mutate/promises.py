@@ -27,7 +27,7 @@ _HOSTLIB: Final = {
     "node_window": ("node_window", "client", "congestion"),
     "offer": ("offer", "native_puts"),
     "offers": ("offer", "native_puts", "client_homes"),
-    "presence": ("client_homes", "client_values", "client"),
+    "lookup": ("client_homes", "client_values", "client"),
     "seal": ("seal", "client_values"),
     "ssd": ("ssd", "store", "power_cut"),
     "storage_node": _STORE,
