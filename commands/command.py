@@ -9,9 +9,11 @@ A command's `main` calls `run_command` with what reads its options and what it d
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console, RenderableType
@@ -26,10 +28,12 @@ from rich.progress import (
 
 from commands.errors import ExperimentError
 from commands.interrupt import raise_on_signals
+from commands.results_folder import results_folder
 from commands.verbosity import QUIET, VERBOSE, verbosity
 from controller.errors import ControllerError
 from controller.policies import PolicyError
 from topologies.errors import EngineError, TopologyError
+from topologies.machine_check import complete_path
 from workload.compression import CompressionError
 from workload.cost import CostError
 from workload.generate import GenerateError
@@ -48,6 +52,24 @@ BAD_INPUT = (
     PolicyError,
     ControllerError,
 )
+REFUSED = {
+    errno.ENOSPC: ": make room, or set TMPDIR and RESULTS to another disk",
+    errno.EDQUOT: ": make room, or set TMPDIR and RESULTS to another disk",
+    errno.EROFS: ": set RESULTS to a folder that can be written to",
+    errno.EMFILE: ": raise the limit of open files (ulimit -n)",
+    errno.ENOMEM: ": end other programs, or use fewer HOSTS",
+}
+"""What a machine refuses that has run out of something, and what helps; such errors may name no file."""
+OPTIONAL_PACKAGES = (
+    "libcachesim",
+    "constriction",
+    "zstandard",
+    "matplotlib",
+    "plotly",
+    "dask",
+    "distributed",
+)
+"""Those that only some experiments use (pyproject.toml, `experiments`)."""
 INTERRUPTED = "interrupted; everything that was started has ended"
 
 LIVE_REFRESHES_PER_S = 2
@@ -147,17 +169,29 @@ def run_command(
 ) -> int:
     """The exit code: `work`'s, 2 for bad input, 130 after an interrupt."""
     raise_on_signals()
+    complete_path()
     screen = Screen()
     try:
         screen.level = verbosity(arguments)
-        return work(screen, parse(arguments))
+        options = parse(arguments)
+        results = getattr(options, "results", None)
+        with results_folder(results) if isinstance(results, Path) else nullcontext():
+            return work(screen, options)
     except BAD_INPUT as error:
         screen.error(str(error))
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in REFUSED:
             raise
-        screen.error(f"{error.filename}: {error.strerror}")
+        screen.error(f"{error.filename or 'a file of this command'}: {error.strerror}{_advice(error)}")
+    except ModuleNotFoundError as error:
+        if error.name not in OPTIONAL_PACKAGES:
+            raise
+        screen.error(f"this needs the Python package {error.name}, which is not installed: make setup-all")
     except KeyboardInterrupt:
         screen.show(interrupted)
         return 130
     return 2
+
+
+def _advice(error: OSError) -> str:
+    return REFUSED.get(error.errno or 0, "")

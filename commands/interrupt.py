@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,11 @@ def raise_on_signals() -> None:
     """Also SIGINT: what a shell starts in the background begins with it ignored."""
     for number in SIGNALS:
         signal.signal(number, _interrupt)
+
+
+def end_on_interrupt() -> None:
+    """Have Ctrl-C end this process without a word, until `raise_on_signals`."""
+    signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

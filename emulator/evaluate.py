@@ -8,8 +8,7 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
-import psutil
-
+from commands.cores import usable_cores
 from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
 from emulator.emulation import Measurements
 from emulator.machine import Strain
@@ -112,5 +111,5 @@ def strain(measured: Measurements) -> Strain:
     watched = hosts | {name: one for name, one in beside.items() if one is not None}
     late = {name: one["process"]["timer_late_ms"]["p99"] for name, one in watched.items()}
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
-    control = measured.usage["controller"].total_s / (measured.usage_s * (psutil.cpu_count() or 1))
+    control = measured.usage["controller"].total_s / (measured.usage_s * usable_cores())
     return Strain(measured.cpu, late, dropped, control)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from commands.cores import BusyShare, find_quota
 from topologies.network import Process
 from v1model.precedence import FORWARDING
 
@@ -133,14 +134,14 @@ class CpuWatch:
         )
 
     def _sample(self) -> None:
-        psutil.cpu_percent()  # it measures from the same thread's last call on, and the first says 0
+        share = BusyShare(find_quota())
         period_s = SAMPLE_PERIOD_S / SWITCH_SAMPLES
         number = 0
         sampled_s = time.monotonic()
         while not self._done.wait(period_s):
             number += 1
             if number % SWITCH_SAMPLES == 0:
-                self._samples.append(psutil.cpu_percent() / 100)
+                self._samples.append(share.take())
             now_s = time.monotonic()
             shares = [threads.busiest_s() / (now_s - sampled_s) for threads in self._switches]
             sampled_s = now_s
@@ -239,6 +240,16 @@ def busy_complaints(shares: Mapping[str, float]) -> list[str]:
     return [f"{name}: CPU {share:.0%}" for name, share in shares.items() if share > MOST_CPU_SHARE]
 
 
-ADVICE = (
-    "Use SCALE=auto or a larger SCALE (fewer packets), fewer HOSTS, a smaller SPEED, or end other work here."
-)
+def advice(scale_given: bool = True, smallest_blocks: bool = False) -> str:
+    """Return what helps a machine that did not keep up, and leave out what is so already.
+
+    `scale_given` says that the machine did not choose SCALE itself, `smallest_blocks` that a block is one
+    fragment
+    already, so that a larger SCALE would make nothing smaller.
+    """
+    ways = ["end other programs here", "use fewer HOSTS", "choose a smaller SPEED"]
+    if scale_given and not smallest_blocks:
+        ways.insert(
+            0, "leave out SCALE, so that the machine chooses it, or give a larger one (fewer packets)"
+        )
+    return f"What helps: {'; '.join(ways)}."

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One run of the comparison; `name` is its key in the summary."""
+    """One run of the comparison; `name` is its key in the summary and what MODES takes, `title` the same for
+    people, and `does` says what the switch does."""
 
     name: str
     title: str
+    does: str
     merging: bool
     pool: bool
     phantom: bool = False
@@ -21,10 +23,10 @@ class Mode:
 
 
 _ALL = (
-    Mode("no_pool", "switch forwards", merging=False, pool=False),
-    Mode("merging", "merges", merging=True, pool=False),
-    Mode("pool", "merges and pools", merging=True, pool=True),
-    Mode("phantom", "pools, and no GET finds it", merging=False, pool=True, phantom=True),
+    Mode("no_pool", "no pool", "only forwards", merging=False, pool=False),
+    Mode("merging", "merging", "merges requests", merging=True, pool=False),
+    Mode("pool", "pool", "merges requests and keeps a pool", merging=True, pool=True),
+    Mode("phantom", "phantom pool", "keeps a pool that no GET finds", merging=False, pool=True, phantom=True),
 )
 MODES = {mode.name: mode for mode in _ALL}
 COMPARED = ("no_pool", "merging", "pool")

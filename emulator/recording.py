@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,7 +29,7 @@ class Recording:
 
     def play(self, network: Network, name: str, play: Callable[[], Measurements]) -> Measurements:
         """Call `play` and record it: results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
-        with tempfile.TemporaryDirectory(prefix="weir-capture-") as made:
+        with tempfile.TemporaryDirectory(prefix="capture-", dir=network.directory) as made:
             pcap, traces = Path(made) / "pcap", Path(made) / "traces"
             pcap.mkdir()
             traces.mkdir()
@@ -98,7 +99,6 @@ class Recording:
 
 def _interfaces(network: Network, switch: str) -> dict[int, str]:
     """Names of a switch's interfaces by index."""
-    names = [name for _, name in network.interfaces(switch)]
-    files = " ".join(f"/sys/class/net/{name}/ifindex" for name in names)
-    indices = network.mininet[switch].cmd(f"cat {files}").split()
-    return {int(index): name for index, name in zip(indices, names, strict=True)}
+    names = {name for _, name in network.interfaces(switch)}
+    links = json.loads(network.mininet[switch].cmd("ip -j link show"))
+    return {link["ifindex"]: link["ifname"] for link in links if link["ifname"] in names}

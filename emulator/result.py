@@ -191,10 +191,16 @@ def percentiles(values: Sequence[float]) -> Percentiles:
 
 def revision() -> str:
     """The git revision of this checkout, "+" when there are changes; "unknown" outside git."""
-    described = subprocess.run(
-        ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--abbrev=12"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return described.stdout.strip() or "unknown"
+    # A tarball may lie inside of another repository. A checkout may be somebody else's: sudo make run.
+    git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
+    try:
+        top, described = (
+            subprocess.run([*git, *words], capture_output=True, text=True, check=False).stdout.strip()
+            for words in (
+                ("rev-parse", "--show-toplevel"),
+                ("describe", "--always", "--dirty=+", "--abbrev=12"),
+            )
+        )
+    except OSError:
+        return "unknown"
+    return described if described and Path(top) == ROOT else "unknown"

@@ -40,8 +40,12 @@ from workload.scale import DEFAULT_SIGMA, ScaleModel
 from workload.schedule import CONDUCTOR, SESSIONS, joining_place, make_scheduler, share_out
 from workload.trace import Request, Trace
 
-PLAY_S = 32.0
-"""How long a run plays when SPEED is not given: two of them and their setting up stay below two minutes."""
+PLAY_S = 15.0
+"""Longest that a generated trace plays when SPEED is not given: three runs and the set-up of a fresh machine
+stay
+below two minutes."""
+TRACE_PLAY_S = 32.0
+"""The same for a TRACE, whose slice is longer."""
 DEFAULT_PAST_SHARE = 1 / 3
 """Where in a trace that is longer than its slice the slice begins, when START is not given."""
 JOINS_AT = 0.5
@@ -181,7 +185,7 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
         whole = replace(whole.open_loop(), warnings=(*whole.warnings, OPEN_LOOP_WARNING.format(whole.name)))
     start_s = _start(whole, options.start_s, requests)
     window = whole.window(start_s, requests)
-    speed = options.speed or max(1.0, window.duration_s / PLAY_S)
+    speed = options.speed or max(1.0, window.duration_s / (TRACE_PLAY_S if options.trace else PLAY_S))
     trace = whole.window(start_s, requests, speed)
     scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed, VALUE_BYTES)
     rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)

@@ -153,6 +153,11 @@ class ModelFiles:
         return f"content:{content.hexdigest()[:32]}"
 
 
+def located(model: str) -> Path:
+    """Return the folder or file of a model's name on this machine; KeySpaceError if it is not here."""
+    return _located(model, None, None)[0]
+
+
 def _located(model: str, revision: str | None, hub_cache: str | None) -> tuple[Path, Path | None]:
     """Where a model lies; if it came from a hub, also the file that says which commit its revision is."""
     if Path(model).exists():

@@ -71,11 +71,16 @@ def page() -> str:
 def _rows(keys: Iterable[Key]) -> str:
     lines = ["| variable | meaning | values | default |", "|---|---|---|---|"]
     for key in keys:
-        default = "" if key.default in (None, "", ()) else f"`{shown(key.default)}`"
+        default = "" if key.default in (None, "", ()) else f"`{_default(key.default)}`"
         values = "; ".join(part for part in (key.kind.range, key.unit) if part)
         several = ", by commas" if key.kind.many else ""
         lines.append(f"| `{key.variable}` | {_cell(key.help)} | {_cell(values)}{several} | {default} |")
     return "\n".join(lines) + "\n"
+
+
+def _default(value: object) -> str:
+    """A default as users write it: a folder of the checkout is named from there."""
+    return shown(value).removeprefix(f"{ROOT}/")
 
 
 def _cell(text: str) -> str:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-import constriction
 import numpy as np
 import numpy.typing as npt
 
-from kvcodec.errors import StreamError
+from kvcodec.errors import CodecError, StreamError
 
 MAX_REACH: Final = 255
 """Symbols go from -reach to reach."""
@@ -33,9 +32,6 @@ _FIXED: Final = 64
 _PRIOR_ROWS: Final = 2
 
 Symbols = npt.NDArray[np.int32]
-
-_Coder = constriction.stream.queue
-_FAMILY = constriction.stream.model.Categorical(perfect=False)
 
 
 class ChannelModels:
@@ -66,9 +62,10 @@ class ChannelModels:
 def encode_rows(rows: Symbols, reach: int, spread: npt.NDArray[np.int64]) -> bytes:
     """(rows, channels) of symbols from -reach to reach, as bytes in little-endian words of four."""
     models = ChannelModels(rows.shape[1], reach, spread)
-    encoder = _Coder.RangeEncoder()
+    coder, family = _range_coder()
+    encoder = coder.RangeEncoder()
     for row in rows:
-        encoder.encode(row + reach, _FAMILY, models.probabilities())
+        encoder.encode(row + reach, family, models.probabilities())
         models.learn(row)
     return bytes(encoder.get_compressed().astype("<u4").tobytes())
 
@@ -77,16 +74,30 @@ def decode_rows(payload: bytes, shape: tuple[int, int], reach: int, spread: npt.
     """What `encode_rows` was given; StreamError where the bytes can't be that."""
     if len(payload) % 4:
         raise StreamError(f"a payload of {len(payload)} bytes; it comes in words of four")
-    decoder = _Coder.RangeDecoder(np.frombuffer(payload, "<u4").astype(np.uint32))
+    coder, family = _range_coder()
+    decoder = coder.RangeDecoder(np.frombuffer(payload, "<u4").astype(np.uint32))
     models = ChannelModels(shape[1], reach, spread)
     rows = np.empty(shape, np.int32)
     try:
         for row in rows:
-            row[:] = decoder.decode(_FAMILY, models.probabilities()) - reach
+            row[:] = decoder.decode(family, models.probabilities()) - reach
             models.learn(row)
     except (ValueError, AssertionError) as error:
         raise StreamError(f"the payload can't be decoded: {error}") from None
     return rows
+
+
+@lru_cache
+def _range_coder() -> tuple[Any, Any]:
+    """constriction's range coder and its family of models; CodecError where the package is not installed."""
+    try:
+        import constriction
+    except ImportError as error:
+        raise CodecError(
+            f"the codec cachegen needs the Python package constriction, which can't be imported ({error}): "
+            "it has wheels for x86-64 alone. The codecs plain, fp8, kivi and bins need no package"
+        ) from None
+    return constriction.stream.queue, constriction.stream.model.Categorical(perfect=False)
 
 
 @lru_cache

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import zstandard
 
 from kvcodec.bfloat16 import from_bits, to_bits
-from kvcodec.errors import StreamError
+from kvcodec.errors import CodecError, StreamError
 from kvcodec.fields import Fields
 from kvcodec.layout import Floats, Layout
 
@@ -27,12 +28,13 @@ def decode_plain(payload: bytes, layout: Layout, tokens: int, level: int) -> Flo
 def encode_zstd(kv: Floats, level: int) -> bytes:
     """High bytes (sign, exponent) before low ones: they are alike among themselves."""
     planes = to_bits(kv).astype("<u2").reshape(-1).view(np.uint8).reshape(-1, 2).T
-    return zstandard.ZstdCompressor(level=level).compress(planes.tobytes())
+    return bytes(_zstandard().ZstdCompressor(level=level).compress(planes.tobytes()))
 
 
 def decode_zstd(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
     """What `encode_zstd` was given, rounded to bfloat16."""
     expected = layout.bf16_bytes(tokens)
+    zstandard = _zstandard()
     try:
         if zstandard.frame_content_size(payload) != expected:
             raise StreamError(f"the payload does not hold the {expected} bytes of a block")
@@ -42,3 +44,15 @@ def decode_zstd(payload: bytes, layout: Layout, tokens: int, level: int) -> Floa
     planes = np.frombuffer(raw, np.uint8).reshape(2, -1)
     bits = np.ascontiguousarray(planes.T).view("<u2").astype(np.uint16)
     return from_bits(bits).reshape(layout.shape(tokens))
+
+
+def _zstandard() -> Any:
+    """The module zstandard; CodecError where it is not installed."""
+    try:
+        import zstandard
+    except ImportError as error:
+        raise CodecError(
+            f"the codec zstd needs the Python package zstandard, which can't be imported ({error}). "
+            "The codecs plain, fp8, kivi and bins need no package"
+        ) from None
+    return zstandard

@@ -4,15 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-stamp=.venv-blocks/.ready
-if [ -e "$stamp" ] && cmp -s requirements-blocks.lock "$stamp"; then
-  exit 0
-fi
-
-if [ ! -x .venv-blocks/bin/python ]; then
-  echo "setup-blocks: creating the virtual environment .venv-blocks"
-  /usr/bin/python3 -m venv .venv-blocks
-fi
+. scripts/other-environment.sh
+if is_ready .venv-blocks requirements-blocks.lock; then exit 0; fi
+create .venv-blocks /usr/bin/python3
 # What .venv has is seen behind what is installed here.
 packages=lib/python3.$(.venv-blocks/bin/python -c "import sys; print(sys.version_info.minor)")/site-packages
 echo "$PWD/.venv/$packages" >".venv-blocks/$packages/weir-environment.pth"
@@ -25,4 +19,4 @@ if ! .venv-blocks/bin/python -m pip install --quiet --disable-pip-version-check 
   grep -v '^WARNING' .venv-blocks/pip.log | tail -n 5 >&2
   exit 1
 fi
-cp requirements-blocks.lock "$stamp"
+mark_ready .venv-blocks requirements-blocks.lock

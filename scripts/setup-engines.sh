@@ -4,19 +4,16 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-stamp=.venv-engines/.ready
-if [ -e "$stamp" ] && cmp -s requirements-engines.lock "$stamp"; then
+. scripts/other-environment.sh
+if is_ready .venv-engines requirements-engines.lock; then
   exec .venv-engines/bin/python -m hostlib.native  # for this Python, unless its core is there
 fi
 
 # Mooncake's libraries; the rest needs only what make setup installs.
-sh scripts/debian-packages.sh setup-engines libibverbs1 libnuma1 libcurl4 liburing2 libnl-3-200 libnl-route-3-200
+sh scripts/debian-packages.sh setup-engines libibverbs1 libnuma1 "libcurl4t64|libcurl4" \
+  liburing2 libnl-3-200 libnl-route-3-200
 
-python=$(command -v python3.11 || command -v python3)
-if [ ! -x .venv-engines/bin/python ]; then
-  echo "setup-engines: creating the virtual environment .venv-engines"
-  "$python" -m venv .venv-engines
-fi
+create .venv-engines "$(command -v python3.11 || command -v python3)"
 total=$(grep -c == requirements-engines.lock)
 echo "setup-engines: installing $total packages of requirements-engines.lock into .venv-engines"
 # --no-deps: the list is complete, and what is left out of it stays out.
@@ -31,4 +28,4 @@ if ! .venv-engines/bin/python -m pip install --disable-pip-version-check --no-de
   exit 1
 fi
 .venv-engines/bin/python -m hostlib.native
-cp requirements-engines.lock "$stamp"
+mark_ready .venv-engines requirements-engines.lock

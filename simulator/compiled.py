@@ -102,7 +102,7 @@ def folder() -> Path:
 
 def _mypy() -> str:
     """The version that is to be installed: what it makes of the same files is its own."""
-    pinned = re.search(r"^mypy==\S+", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    pinned = re.search(r"^mypy==\S+", (ROOT / "requirements-all.lock").read_text(), re.MULTILINE)
     return pinned[0] if pinned else ""
 
 

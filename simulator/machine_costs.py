@@ -1,7 +1,7 @@
 """What the machine that carries an emulation out takes for it: most of the table `[machine]`.
 
 The values here were measured on two cores of an AMD EPYC while nothing else ran; how, stands beside each of
-them and in docs/validation.md. `make validate` measures the machine around each play
+them and in docs/lab/validation.md. `make validate` measures the machine around each play
 (experiments.validate.calibrate).
 """
 
@@ -81,4 +81,4 @@ class MachineCosts:
 
 
 MEASURED = MachineCosts()
-"""The machine of the table in docs/validation.md."""
+"""The machine of the table in docs/lab/validation.md."""

@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, settings
 
 # Tests run the simulator's Python files, which they may replace parts of; test_compiled.py compares the two.
 os.environ.setdefault("WEIR_COMPILED", "0")
+# Commands that choose a size of values would start this process again.
+os.environ.setdefault("WEIR_VALUE_BYTES", "512")
 # Examples have no deadline and may be made slowly: on a busy machine any of them may be interrupted for long.
 # Fixtures of a function are asked for by tests that make what they need for each example themselves.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

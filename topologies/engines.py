@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from topologies.certificates import Certificates
 
 CPU_PORT = 510
+BMV2_GROWTH_BYTES = 512
+"""By which BMv2 lets a packet grow at the most (PacketBuffer's headroom)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,11 @@ class Bmv2(Engine):
         self, program: Path, defines: Mapping[str, int], into: Path, *, in_full: bool = True
     ) -> Artifacts:
         made = Artifacts(into / f"{program.stem}.p4info.txtpb", into / f"{program.stem}.json")
+        if defines.get("VALUE_SIZE", BMV2_GROWTH_BYTES) > BMV2_GROWTH_BYTES:
+            raise EngineError(
+                f"engine bmv2: it lets a packet grow by {BMV2_GROWTH_BYTES} bytes, so values have no more: "
+                f"VALUE_BYTES={BMV2_GROWTH_BYTES}"
+            )
         outputs = ["--p4runtime-files", str(made.p4info), "-o", str(made.device_config)]
         _run_compiler([self.compiler, "--std", "p4-16", *_definitions(defines), *outputs, str(program)])
         return made

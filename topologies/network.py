@@ -7,7 +7,7 @@ served on a Unix socket, which reaches across namespaces.
 from __future__ import annotations
 
 import contextlib
-import os
+import json
 import socket
 import subprocess
 import sys
@@ -15,12 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
-
-from mininet.link import Link
-from mininet.log import setLogLevel
-from mininet.net import Mininet
-from mininet.node import Host, Node, Switch
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from topologies.certificates import Certificates, make_certificates
 from topologies.engines import Engine
@@ -28,8 +23,12 @@ from topologies.errors import EngineError, TopologyError
 from topologies.fabric import Fabric
 from topologies.forkserver import ForkServer
 from topologies.forkserver.client import ForkedProcess
+from topologies.machine_check import check_machine, check_open_files
 from topologies.remains import Remains
-from topologies.shaping import USUAL_MTU_BYTES, Shape, ShapedInterface, require
+from topologies.shaping import USUAL_MTU_BYTES, Shape, require
+
+if TYPE_CHECKING:
+    from mininet.node import Node
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 3.0
@@ -40,52 +39,10 @@ FORKED = {
     "v1model": "v1model.p4runtime.server",
 }
 """Programs that a network runs many times, and what to import for them."""
-_NO_IPV6 = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
 _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
 Process = subprocess.Popen[bytes] | ForkedProcess
 _AnyProcess = TypeVar("_AnyProcess", subprocess.Popen[bytes], ForkedProcess)
-
-
-class _Scripted:
-    """A node whose commands are gathered and run as one script: each by itself would be a round trip to
-    the node's shell, and there are many. The scripts of all nodes run at the same time."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.setup = ["set -e", _NO_IPV6]
-        super().__init__(*arguments, **options)
-
-
-class _Host(_Scripted, Host):  # type: ignore[misc] # mininet ships no types
-    """A host with one interface."""
-
-    def config(self, mac: str, ip: str, **_: Any) -> dict[str, Any]:
-        """Address the interface."""
-        interface = self.defaultIntf()
-        interface.mac, (interface.ip, interface.prefixLen) = mac, ip.split("/")
-        own = f"dev {interface.name}"
-        self.setup += [
-            "ip link set dev lo up",
-            f"ip link set {own} address {mac}",
-            f"ip address add {ip} {own}",
-        ]
-        return {}
-
-
-class _NamespaceSwitch(_Scripted, Switch):  # type: ignore[misc] # mininet ships no types
-    """A namespace with ports: forwarding is done by the engine's process, not by the kernel."""
-
-    def start(self, controllers: Any) -> None:
-        """Nothing to do: `Network.start_switches` does it."""
-
-
-def check_root() -> None:
-    """Raise TopologyError, in one line, when not root."""
-    if os.geteuid() != 0:
-        raise TopologyError(
-            "network namespaces need root: use sudo make ... (without root: make test runs all other tests, "
-            "make policies replays traces, and the embedded switch works as a library)"
-        )
 
 
 class Network:
@@ -103,7 +60,8 @@ class Network:
         """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network.
         `queue_packets`: what waits in a queue at a switch, at most; else the kernel's 1000. `mtu_bytes`: of
         all links."""
-        check_root()
+        check_machine()
+        check_open_files(len(fabric.graph))
         self.fabric, self.engine = fabric, engine
         self._delay_ms, self._queue_packets, self._mtu_bytes = delay_ms, queue_packets, mtu_bytes
         require(delay_ms, fabric.requests_first)
@@ -184,27 +142,36 @@ class Network:
 
     def transmitted_bytes(self, host: str) -> int:
         """Bytes that left the host's interface since it was made."""
-        counter = f"/sys/class/net/{host}-eth0/statistics/tx_bytes"
-        return int(self.mininet[host].cmd("cat", counter).strip())
+        return self._counters(host)["tx"]["bytes"]
 
     def received_packets(self, host: str) -> int:
         """Packets that came to the host's interface since it was made."""
-        counter = f"/sys/class/net/{host}-eth0/statistics/rx_packets"
-        return int(self.mininet[host].cmd("cat", counter).strip())
+        return self._counters(host)["rx"]["packets"]
 
     def link_drops(self) -> int:
         """Packets that the queues in front of all links dropped."""
         return sum(_queue_drops(self.mininet[name]) for name in self.fabric.graph)
 
+    def _counters(self, host: str) -> dict[str, dict[str, int]]:
+        """What the kernel counted at the host's interface."""
+        (shown,) = json.loads(self.mininet[host].cmd(f"ip -j -s link show dev {host}-eth0"))
+        counters: dict[str, dict[str, int]] = shown["stats64"]
+        return counters
+
     def _build(self) -> None:
+        from mininet.log import setLogLevel
+        from mininet.net import Mininet
+
+        from topologies.mininet_nodes import NamespaceSwitch, ScriptedHost
+
         setLogLevel("error")
         self.mininet = Mininet(controller=None, build=False, cleanup=False, waitConnected=False)
         self._stack.callback(self._stop_mininet)
         for name, endpoint in self.fabric.hosts.items():
-            self.mininet.addHost(name, cls=_Host, ip=f"{endpoint.ipv4}/8", mac=endpoint.mac)
+            self.mininet.addHost(name, cls=ScriptedHost, ip=f"{endpoint.ipv4}/8", mac=endpoint.mac)
         for switch in self.fabric.switches:
             dpid = f"{self.fabric.device_id(switch):x}"
-            self.mininet.addSwitch(switch, cls=_NamespaceSwitch, dpid=dpid, inNamespace=True)
+            self.mininet.addSwitch(switch, cls=NamespaceSwitch, dpid=dpid, inNamespace=True)
         for one, other, data in self.fabric.graph.edges(data=True):
             self._link(one, other, data)
         self.mininet.build()
@@ -230,6 +197,10 @@ class Network:
 
         Hosts merge bursts of datagrams on receipt (GRO), which saves them most of their CPU time.
         """
+        from mininet.link import Link
+
+        from topologies.mininet_nodes import ShapedInterface
+
         ends = []
         for name in (one, other):
             is_host = name in self.fabric.hosts
@@ -312,7 +283,9 @@ def _close(stream: IO[bytes] | None) -> None:
 
 
 def _queue_drops(node: Node) -> int:
-    """Of the outermost queues, which count what is dropped within them."""
-    shown = node.cmd("tc -s qdisc show").replace(",", " ").split("qdisc ")
-    outermost = [one.split() for one in shown if " root " in one]
-    return sum(int(words[words.index("(dropped") + 1]) for words in outermost)
+    """Of the outermost queues, which count what is dropped within them.
+
+    tc's text is for people: Debian 13's has colours in it.
+    """
+    queues = json.loads(node.cmd("tc -s -j qdisc show"))
+    return sum(queue["drops"] for queue in queues if queue.get("root"))

@@ -4,17 +4,12 @@ queue or from two, of which the first holds the protocol's messages without a va
 
 from __future__ import annotations
 
-import contextlib
-import os
 import socket
-import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from mininet.link import Intf
 
 from topologies.errors import TopologyError
+from topologies.machine_check import tried_in_namespace
 
 USUAL_MTU_BYTES = 1500
 ETHERNET_HEADER_BYTES = 14
@@ -88,52 +83,20 @@ def _requests() -> Iterator[str]:
         )
 
 
-class ShapedInterface(Intf):  # type: ignore[misc] # mininet ships no types
-    """One end of a link; its node runs the commands later, with all others."""
-
-    def config(
-        self, shape: Shape, *, gro: bool = False, txo: bool = True, rxo: bool = True, **_: Any
-    ) -> dict[str, Any]:
-        """Offloads, and how it sends."""
-        settings = {"gro": gro, "tx": txo, "rx": rxo}
-        offloads = " ".join(f"{name} {'on' if on else 'off'}" for name, on in settings.items())
-        self.node.setup += [
-            f"ip link set dev {self.name} mtu {shape.mtu_bytes} up",
-            f"ethtool -K {self.name} {offloads} >/dev/null",
-            *shape.commands(self.name),
-        ]
-        return {}
-
-
 def require(delay_ms: float, requests_first: bool) -> None:
     """Raise TopologyError where the kernel lacks what these need: they are refused, never left out."""
-    if delay_ms and (said := _refused(["tc qdisc add dev {} root netem delay 1ms"])):
+    if said := tried_in_namespace(Shape(1e9).commands("weir0")):
+        raise TopologyError(
+            f"links get their rates from the kernel's HTB, which is not here (tc: {said}): load it (modprobe "
+            "sch_htb), or use a kernel that has it; those of some containers and of WSL have no queues at all"
+        )
+    if delay_ms and (said := tried_in_namespace(["tc qdisc add dev weir0 root netem delay 1ms"])):
         raise TopologyError(
             f"a link delay of {delay_ms:g} ms needs the kernel's netem, which is not here (tc: {said}). "
             "Leave the delay out, or load sch_netem"
         )
-    if requests_first and (said := _refused(Shape(1e9, requests_first=True).commands("{}"))):
+    if requests_first and (said := tried_in_namespace(Shape(1e9, requests_first=True).commands("weir0"))):
         raise TopologyError(
             "a queue for requests before that for blocks needs the kernel's HTB and u32 filters, which are "
             f"not here (tc: {said}). Leave REQUESTS_FIRST out, or load sch_htb and cls_u32"
         )
-
-
-def _refused(commands: Iterable[str]) -> str:
-    """What tc says of the first that it refuses, tried on an interface made for that; nothing if of none."""
-    name = f"weir{os.getpid()}"
-    with _dummy_interface(name):
-        for command in commands:
-            tried = subprocess.run(command.format(name).split(), capture_output=True, text=True, check=False)
-            if tried.returncode != 0:
-                return " ".join(tried.stderr.split()) or f"exit code {tried.returncode}"
-    return ""
-
-
-@contextlib.contextmanager
-def _dummy_interface(name: str) -> Iterator[None]:
-    subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}p"], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["ip", "link", "del", name], check=True)

@@ -24,13 +24,20 @@ from v1model.p4info import p4info
 from v1model.p4runtime.address import ServerError, is_local
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.p4runtime.engine import EmbeddedEngine
+from v1model.packet_files import PacketFiles
 from v1model.precedence import step_back
 from v1model.protos.p4.v1 import p4runtime_pb2
 from v1model.sandbox import Source, sandboxed_compile
+from v1model.thrift.dispatcher import Dispatcher
+from v1model.thrift.process import SwitchUnderP4Runtime
+from v1model.thrift.services import Services
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from v1model.p4runtime.server import P4RuntimeServer
+    from v1model.thrift.server import ThriftServer
 
 OK, FAILURE, USAGE = 0, 1, 2
 LOG_DROPS_EVERY_S = 1.0
@@ -78,7 +85,7 @@ def _run(options: SwitchOptions) -> None:
     """Serves until a signal ends it."""
     # gRPC reads this when it is imported. What it has to say of an address, ServerError says better.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from v1model.p4runtime.server import P4RuntimeServer, allow_connections
+    from v1model.p4runtime.server import allow_connections
 
     allow_connections()
     stopped = threading.Event()
@@ -92,13 +99,23 @@ def _run(options: SwitchOptions) -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     step_back()
     externs = ExternSource.read(options.externs) if options.externs else None
+    files = _packet_files(options) if options.files_after_s is not None else None
     engine = EmbeddedEngine(
-        options.ports, options.cpu_port, externs, options.recording, options.priority_queues
+        options.ports,
+        options.cpu_port,
+        externs,
+        options.recording,
+        options.priority_queues,
+        in_files=files is not None,
     )
-    server = P4RuntimeServer(
-        options.address, options.device_id, engine, options.tls, engine.statistics, engine.limit_queues
-    )
+    server = _p4runtime_server(options, engine)
+    process = SwitchUnderP4Runtime(server.service.device, engine, externs, server.address)
+    dispatcher = Dispatcher(Services(process.switch, process))
+    server.serve_own_calls(_OwnCalls(engine, dispatcher))
+    thrift = None
     try:
+        if options.thrift_port is not None:
+            thrift = _listen(options.thrift_port, process, dispatcher)
         if options.program:
             config = load_config(options.program, externs)
             server.service.device.set_config(
@@ -106,18 +123,73 @@ def _run(options: SwitchOptions) -> None:
             )
         server.start()
         print(f"listening on {server.address}", flush=True)
-        drops = DropLog()
-        while not stopped.wait(LOG_DROPS_EVERY_S):
-            if statistics := engine.statistics():
-                drops.report(statistics)
+        if thrift is not None:
+            thrift.start()
+            print(f"Thrift on 127.0.0.1:{thrift.port}", flush=True)
+        if files is not None:
+            arguments = (lambda: engine.connected, stopped, options.files_after_s)
+            threading.Thread(target=files.run, args=arguments, name="files", daemon=True).start()
+        _log_drops(engine, stopped)
     except (CompileError, DataPlaneError):
         if not stopped.is_set():  # else it is the compiler that was ended
             raise
     finally:
+        if thrift is not None:
+            thrift.stop()
         ended = server.stop()
         engine.close()
     if not ended:
         os._exit(OK)  # nobody waits any more for requests that are under way
+
+
+def _packet_files(options: SwitchOptions) -> PacketFiles:
+    """Raises ServerError, or OSError."""
+    try:
+        return PacketFiles(options.ports)
+    except ValueError as error:
+        raise ServerError(str(error)) from None
+
+
+def _p4runtime_server(options: SwitchOptions, engine: EmbeddedEngine) -> P4RuntimeServer:
+    """The server at the address that the options say, or at another port if that is in use and may be left.
+    Raises ServerError."""
+    from v1model.p4runtime.server import P4RuntimeServer
+
+    try:
+        return P4RuntimeServer(options.address, options.device_id, engine, options.tls)
+    except ServerError:
+        if not options.may_listen_elsewhere:
+            raise
+        host = options.address.rpartition(":")[0]
+        return P4RuntimeServer(f"{host}:0", options.device_id, engine, options.tls)
+
+
+def _log_drops(engine: EmbeddedEngine, stopped: threading.Event) -> None:
+    """Until `stopped`."""
+    drops = DropLog()
+    while not stopped.wait(LOG_DROPS_EVERY_S):
+        if statistics := engine.statistics():
+            drops.report(statistics)
+
+
+class _OwnCalls:
+    """What weir-cli asks for beside P4Runtime."""
+
+    def __init__(self, engine: EmbeddedEngine, dispatcher: Dispatcher) -> None:
+        self.statistics, self.limit_queues = engine.statistics, engine.limit_queues
+        self.call = dispatcher.answer_message
+
+
+def _listen(port: int, process: SwitchUnderP4Runtime, dispatcher: Dispatcher) -> ThriftServer:
+    """Listen for Thrift calls. Raises ServerError if the port is in use."""
+    from v1model.thrift.server import ThriftServer
+
+    try:
+        server = ThriftServer(port, dispatcher)
+    except OSError as error:
+        raise ServerError(f"--thrift-port {port}: {error.strerror}") from None
+    process.thrift_port = server.port
+    return server
 
 
 def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime_pb2.ForwardingPipelineConfig:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from v1model.ir import ActionCall, KeyMatch, Program
+
+MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's, where the bigger one wins; BMv2's is this one less
 
 
 class DataPlaneError(Exception):
@@ -97,6 +100,17 @@ class DigestList:
     list_id: int
     timestamp_ns: int
     data: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCrc:
+    """Parameters of crc16_custom or crc32_custom, as simple_switch has them."""
+
+    polynomial: int
+    initial: int
+    final_xor: int
+    data_reflected: bool
+    remainder_reflected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +233,9 @@ class DataPlane(Protocol):
 
     def interrupt_wait(self) -> None:
         """A `wait_events` that goes on returns at once with what there is, else the next one."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """While inside, no packet is processed; those that come wait."""
 
     def reset(self) -> None:
         """Back to the state after loading (RECONCILE_AND_COMMIT of another program makes a new one)."""

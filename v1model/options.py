@@ -1,7 +1,7 @@
 """simple_switch_grpc's command line, as the embedded switch takes it.
 
 Options that the embedded switch can't honour are refused with what to use instead; those that make
-no difference to it (logging details, Thrift) are accepted, so that scripts for BMv2 work unchanged, and
+no difference to it (logging details) are accepted, so that scripts for BMv2 work unchanged, and
 said to be so when the switch starts.
 """
 
@@ -63,6 +63,9 @@ class SwitchOptions:
     externs: Path | None = None
     recording: Recording = field(default_factory=Recording)
     without_effect: tuple[str, ...] = ()
+    thrift_port: int | None = None
+    may_listen_elsewhere: bool = False  # at another port than `address` if that is in use
+    files_after_s: float | None = None  # packets are in files; they are taken after so long
     priority_queues: int = 0
 
 
@@ -85,6 +88,8 @@ def parse_switch_options(arguments: list[str]) -> SwitchOptions:
         raise UsageError("--no-p4 means no program, but one is given")
     if not options.program and not options.no_p4:
         raise UsageError("no program given: name a P4 program, or start without one with --no-p4")
+    if options.use_files is not None and options.pcap:
+        raise UsageError("--pcap with --use-files: packets are in files already")
     if target_options.drop_port not in (None, DROP_PORT):
         raise UsageError(
             f"--drop-port: the embedded switch drops to port {DROP_PORT}, as v1model does by default"
@@ -93,13 +98,16 @@ def parse_switch_options(arguments: list[str]) -> SwitchOptions:
         ports=_ports(options.interface, target_options.cpu_port),
         program=options.program,
         device_id=options.device_id,
-        address=_address(target_options.grpc_server_addr),
+        address=_address(target_options.grpc_server_addr or DEFAULT_ADDRESS),
         cpu_port=target_options.cpu_port,
         tls=_tls(target_options),
         log_packets=options.log_console,
         log_json=options.log_json,
         externs=options.externs,
         recording=_recording(options),
+        thrift_port=options.thrift_port,
+        may_listen_elsewhere=options.thrift_port is not None and target_options.grpc_server_addr is None,
+        files_after_s=options.use_files,
         priority_queues=target_options.priority_queues or options.priority_queues or 0,
         without_effect=tuple(dict.fromkeys([*options.without_effect, *target_options.without_effect])),
     )
@@ -131,6 +139,18 @@ def _general_parser() -> _Parser:
     parser.add_argument(
         "--log-console", action="store_true", help="print log_msg() of the program and errors"
     )
+    parser.add_argument(
+        "--use-files",
+        type=_natural,
+        metavar="S",
+        help="after S seconds, take packets from IF_in.pcap and send into IF_out.pcap; needs no root",
+    )
+    parser.add_argument(
+        "--thrift-port",
+        type=_tcp_port,
+        metavar="N",
+        help="serve BMv2's Thrift calls at 127.0.0.1:N; whoever reaches it may do everything to the switch",
+    )
     parser.add_argument("--log-json", action="store_true", help="log JSON lines")
     parser.add_argument("--version", "-v", action="version", version="weir-switch 0.1.0 (P4Runtime 1.4.0)")
     _add_recording(parser)
@@ -144,7 +164,7 @@ def _general_parser() -> _Parser:
 
 def _target_parser() -> _Parser:
     parser = _Parser(prog="weir-switch --", add_help=False, allow_abbrev=False)
-    parser.add_argument("--grpc-server-addr", default=DEFAULT_ADDRESS)
+    parser.add_argument("--grpc-server-addr")
     parser.add_argument("--cpu-port", type=_port)
     parser.add_argument("--drop-port", type=_natural)
     parser.add_argument("--priority-queues", type=_queues)
@@ -194,7 +214,6 @@ def _recording(options: argparse.Namespace) -> Recording:
 
 
 _WITHOUT_EFFECT: dict[str, int | None] = {
-    "--thrift-port": None,
     "--log-level": None,
     "-L": None,
     "--log-file-max-size": None,
@@ -214,7 +233,6 @@ _TARGET_WITHOUT_EFFECT: dict[str, int | None] = {
     "--max-l2-entries": None,
 }
 _REFUSED = {
-    "--use-files": "use the library form (v1model.switch) for packets from files",
     "--packet-in": "use the library form (v1model.switch)",
     "--debugger": "there is no debugger; use log_msg() with --log-console",
     "--debugger-addr": "there is no debugger; use log_msg() with --log-console",
@@ -277,6 +295,13 @@ def _natural(text: str) -> int:
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
+
+
+def _tcp_port(text: str) -> int:
+    port = _natural(text)
+    if port > MAX_TCP_PORT:
+        raise argparse.ArgumentTypeError(f"port {port} is not in 0 to {MAX_TCP_PORT}")
+    return port
 
 
 def _queues(text: str) -> int:

@@ -17,6 +17,7 @@ from v1model.errors import CompileError
 from v1model.frontend import render
 from v1model.frontend.preprocess import preprocess
 from v1model.p4info import p4info
+from v1model.p4info.bmv2_description import describe
 from v1model.p4runtime.device_config import DeviceConfig
 from v1model.warning_options import WARNING_OPTIONS, take_warning_options
 
@@ -82,7 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for path in options.p4runtime_files:
             _write(path, _encoded(info, path))
         if options.config:
-            _write(options.config, DeviceConfig(str(options.program), text).encode())
+            path = options.config
+            if path.is_dir():  # as p4c's driver has it
+                path /= options.program.with_suffix(".json").name
+            description = describe(compiled.program, compiled.custom_crcs)
+            _write(path, DeviceConfig(str(options.program), text).encode(description))
     except CompileError as error:
         print(render(error), file=sys.stderr)
         return REFUSED
@@ -105,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-U", dest="undefine", action="append", default=[], metavar="NAME")
     parser.add_argument("-E", dest="preprocess", action="store_true", help="only preprocess, to stdout")
     parser.add_argument(
-        "-o", "--config", type=Path, metavar="FILE", help="where to write the device config for the switch"
+        "-o", "--config", type=Path, metavar="FILE", help="where to write the device config; a folder, too"
     )
     parser.add_argument(
         "--p4runtime-files",

@@ -7,6 +7,7 @@ function calls (the library form), and ports on network interfaces.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import threading
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from v1model.dataplane import (
         CloneSession,
         CounterValue,
+        CustomCrc,
         DigestConfig,
         Group,
         Matches,
@@ -263,6 +265,12 @@ class Switch:
             if was_running:
                 self.start()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While inside, no packet is processed; those that come wait."""
+        with self._lock, self._paused():
+            yield
+
     def start(self) -> None:
         """Forwards packets between the attached interfaces, in a thread without the GIL."""
         with self._lock:
@@ -412,6 +420,25 @@ class Switch:
     def set_register(self, name: str, index: int, value: int) -> None:
         with self._lock:
             self._arrays.set_register(name, index, value)
+
+    def set_custom_crc(self, call: int, crc: CustomCrc) -> None:
+        """Have a call of crc16_custom or crc32_custom compute another CRC; `call` counts them in the order of
+        `compiled.custom_crcs`, which has their bits. Raises DataPlaneError if there is no such call."""
+        if not 0 <= call < len(self.compiled.custom_crcs):
+            raise DataPlaneError("NOT_FOUND", f"no call {call} with a custom CRC")
+        bits = self.compiled.custom_crcs[call]
+        if any(not 0 <= value < 1 << bits for value in (crc.polynomial, crc.initial, crc.final_xor)):
+            raise DataPlaneError("OUT_OF_RANGE", f"a parameter of this CRC has more than {bits} bits")
+        given = (
+            bits,
+            crc.polynomial,
+            crc.initial,
+            crc.final_xor,
+            crc.data_reflected,
+            crc.remainder_reflected,
+        )
+        with self._lock:
+            self.handle.call("set_custom_crc", call, (ctypes.c_uint32 * len(given))(*given))
 
     # --- action profiles -----------------------------------------------------------------------------
 

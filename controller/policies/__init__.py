@@ -31,6 +31,7 @@ Adding a policy: one file with a subclass of `Policy` (or `QueuePolicy`), one li
 golden test."""
 
 from controller.policies.base import Policy
+from controller.policies.baseline import PolicyError
 from controller.policies.events import (
     Admit,
     Decision,
@@ -45,7 +46,7 @@ from controller.policies.events import (
     Pin,
     Unpin,
 )
-from controller.policies.registry import OWN_POLICIES, POLICY_NAMES, PolicyError, make_policy
+from controller.policies.registry import OWN_POLICIES, POLICY_NAMES, make_policy
 
 __all__ = [
     "OWN_POLICIES",

@@ -7,26 +7,41 @@ cache itself (`experiments/policies/caches.py`)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-import libcachesim
+from typing import Any
 
 from controller.policies.base import NOTHING, Policy
 from controller.policies.events import Admit, Decision, Evict, Found, Hits, Key, Lost, Miss
 
 BASELINES = {
-    "arc": libcachesim.ARC,
-    "s3fifo": libcachesim.S3FIFO,
-    "lirs": libcachesim.LIRS,
-    "mq": libcachesim.MQ,
-    "gdsf": libcachesim.GDSF,
-    "2q": libcachesim.TwoQ,
-    "sieve": libcachesim.Sieve,
+    "arc": "ARC",
+    "s3fifo": "S3FIFO",
+    "lirs": "LIRS",
+    "mq": "MQ",
+    "gdsf": "GDSF",
+    "2q": "TwoQ",
+    "sieve": "Sieve",
 }
-"""Those of libcachesim's policies that can look up single blocks and draw no random numbers."""
+"""Class names of those libcachesim policies that can look up single blocks and draw no random numbers."""
 MIN_BLOCKS = 20
 """Below that, parts of some of these policies have no room, and libcachesim ends the process."""
 MAX_TOUCHES = 64
 """Requests that one event can stand for; more say nothing new to these policies."""
+
+
+class PolicyError(ValueError):
+    """A policy that does not exist or cannot be made; the message says which exist, or what is missing."""
+
+
+def load_libcachesim(policy: str) -> Any:
+    """Return the module libcachesim; raises PolicyError, which names the policy, where it is absent."""
+    try:
+        import libcachesim
+    except ImportError as error:
+        raise PolicyError(
+            f"the policy {policy} needs the Python package libcachesim, which can't be imported ({error}): "
+            "make setup-all installs it on x86-64. The policies reuse, lru, lfu and fifo need no package"
+        ) from None
+    return libcachesim
 
 
 class Baseline(Policy):
@@ -42,8 +57,10 @@ class Baseline(Policy):
     def __init__(self, name: str, capacity_blocks: int, capacity_slots: int | None = None) -> None:
         super().__init__(capacity_blocks, capacity_slots)
         self.name = name  # type: ignore[misc]  # the class stands for many policies
+        libcachesim = load_libcachesim(name)
         # By default its hash table takes 128 MB, and 0.2 s to make.
-        self._cache = BASELINES[name](capacity_blocks, hashpower=capacity_blocks.bit_length() + 3)
+        hashpower = capacity_blocks.bit_length() + 3
+        self._cache = getattr(libcachesim, BASELINES[name])(capacity_blocks, hashpower=hashpower)
         self._request = libcachesim.Request()
         self._request.obj_size = 1
         self._held: dict[Key, None] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller.policies.base import Policy
-from controller.policies.baseline import BASELINES, MIN_BLOCKS, Baseline
+from controller.policies.baseline import BASELINES, MIN_BLOCKS, Baseline, PolicyError
 from controller.policies.fifo import Fifo
 from controller.policies.lfu import Lfu
 from controller.policies.lru import Lru
@@ -23,10 +23,6 @@ _MAKERS: dict[str, Callable[[int, int | None, CostModel, float], Policy]] = {
 OWN_POLICIES = tuple(_MAKERS)
 """Those that are written here; the others are libcachesim's."""
 POLICY_NAMES = (*OWN_POLICIES, *BASELINES)
-
-
-class PolicyError(ValueError):
-    """A policy that does not exist or cannot be made; the message says which exist."""
 
 
 def make_policy(

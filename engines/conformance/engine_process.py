@@ -109,18 +109,13 @@ class Engine:
         core.resume_scheduler()
 
     def change_weights(self, seed: int) -> None:
-        """Put new weights into the running model, as a training loop does: all its norms by `seed`."""
+        """Put new weights into the running model, as a training loop does."""
+        self._llm.apply_model(lambda model: _change_norms(model, seed))
 
-        def change(model: Any) -> None:
-            import torch
-
-            generator = torch.Generator().manual_seed(seed)
-            with torch.no_grad():
-                for name, parameter in model.named_parameters():
-                    if "norm" in name:
-                        parameter.copy_(torch.rand(parameter.shape, generator=generator) + 0.3)
-
-        self._llm.apply_model(change)
+    def damage(self, seed: int) -> None:
+        """Put new weights into the model past the engine, so that no connector can know."""
+        core = self._llm.llm_engine.engine_core.engine_core
+        _change_norms(core.model_executor.driver_worker.worker.get_model(), seed)
 
     def abort(self, tokens: list[int], steps: int) -> int:
         """Abort a request after so many steps. Returns the requests left unfinished: 0 is right."""
@@ -186,6 +181,16 @@ def _told(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"
+
+
+def _change_norms(model: Any, seed: int) -> None:
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "norm" in name:
+                parameter.copy_(torch.rand(parameter.shape, generator=generator) + 0.3)
 
 
 def _reply(output: Any) -> dict[str, Any]:

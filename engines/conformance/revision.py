@@ -10,14 +10,21 @@ from pathlib import Path
 def revision() -> str:
     """Return the commit of the checkout that this file lies in, with `+` if it was changed; outside a
     checkout the version of the installed package."""
-    folder = Path(__file__).parent
-    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=12"]
+    root = Path(__file__).resolve().parents[2]
+    git = ["git", "-C", str(root), "-c", f"safe.directory={root}"]
     try:
-        said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        top, described = (
+            subprocess.run([*git, *words], capture_output=True, text=True, check=False).stdout.strip()
+            for words in (
+                ("rev-parse", "--show-toplevel"),
+                ("describe", "--always", "--dirty=+", "--abbrev=12"),
+            )
+        )
     except OSError:
-        said = None
-    if said is not None and said.returncode == 0 and said.stdout.strip():
-        return said.stdout.strip()
+        top = described = ""
+    # What is installed may lie inside of another repository.
+    if described and Path(top) == root:
+        return described
     try:
         return version("weir-engines")
     except PackageNotFoundError:

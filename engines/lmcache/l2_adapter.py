@@ -8,9 +8,9 @@
 given, for no limit of its own.
 
 LMCache names its chunks itself, model, rank and salt among the names; the pool's key is the tenant's keyed
-hash of that name. Chunks are immutable, so there is nothing to lock: one that has gone fails to load, and
-LMCache recomputes it. Usage is what this adapter stored and did not delete: each object counts once, however
-often it is stored.
+hash of that name and of the content of the model's files (`engines.lmcache.model_names`). Chunks are
+immutable, so there is nothing to lock: one that has gone fails to load, and LMCache recomputes it. Usage is
+what this adapter stored and did not delete: each object counts once, however often it is stored.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 from lmcache.v1.platform import create_event_notifier
 
+from engines.lmcache.model_names import ModelNames
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.protocol.errors import ConfigError
@@ -90,6 +91,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         self._counted: dict[ObjectKey, int] = {}
         """Bytes of each object that counts as used."""
         self._counting = threading.Lock()
+        self._names = ModelNames()
         self._stores, self._lookups, self._loads = _Tasks(), _Tasks(), _Tasks()
         self._numbers = threading.Lock()
         self._next = 0
@@ -104,34 +106,33 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         return int(self._loads.event.fileno())
 
     def submit_store_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
-        items = [
-            Item(self._block(key), one.byte_array, key.model_name)
-            for key, one in zip(keys, objects, strict=True)
-        ]
-        sizes = [memoryview(item.buffer).nbytes for item in items]
-
-        fit = self._fitting(keys, sizes)
+        blocks = self._blocks(keys)
+        sizes = [memoryview(one.byte_array).nbytes for one in objects]
+        fit = [at for at in self._fitting(keys, sizes) if at in blocks]
+        items = [Item(blocks[at], objects[at].byte_array, keys[at].model_name) for at in fit]
 
         def result(held: list[bool]) -> L2StoreResult:
             new = self._count([(keys[at], sizes[at]) for at, one in zip(fit, held, strict=True) if one])
-            return L2StoreResult(all(held), sum(new))
+            return L2StoreResult(all(held) and len(blocks) == len(keys), sum(new))
 
         task = self._number()
-        future = self._pool.begin_store([items[at] for at in fit])
+        future = self._pool.begin_store(items)
         self._stores.watch(task, future, result, L2StoreResult(False, 0))
         return task
 
     def delete(self, keys: list[ObjectKey]) -> None:
         """Have the pool forget objects, whoever stored them; returns when that is done, or was given up."""
-        future = self._pool.begin_delete([self._block(key) for key in keys])
+        blocks = self._blocks(keys)
+        future = self._pool.begin_delete(list(blocks.values()))
         try:
-            gone = future.result(DELETE_S)
+            gone = [at for at, one in zip(blocks, future.result(DELETE_S), strict=True) if one]
         except TimeoutError:
             future.cancel()
-            gone = [False] * len(keys)
-        if not all(gone):
-            _log.warning("%d of %d objects could not be deleted from the pool.", gone.count(False), len(keys))
-        self._uncount([key for key, one in zip(keys, gone, strict=True) if one])
+            gone = []
+        if len(gone) < len(keys):
+            count = len(keys) - len(gone)
+            _log.warning("%d of %d objects could not be deleted from the pool.", count, len(keys))
+        self._uncount([keys[at] for at in gone])
 
     def pop_completed_store_tasks(self) -> dict[int, L2StoreResult]:
         return self._stores.take_all()
@@ -140,8 +141,13 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         self, keys: list[ObjectKey], group_layout_descs: dict[int, MemoryLayoutDesc]
     ) -> int:
         task = self._number()
-        future = self._pool.begin_present([self._block(key) for key in keys])
-        self._lookups.watch(task, future, _bitmap, Bitmap(len(keys)))
+        blocks = self._blocks(keys)
+
+        def result(there: list[bool]) -> Bitmap:
+            return _bitmap(len(keys), [at for at, one in zip(blocks, there, strict=True) if one])
+
+        future = self._pool.begin_present(list(blocks.values()))
+        self._lookups.watch(task, future, result, Bitmap(len(keys)))
         return task
 
     def query_lookup_and_lock_result(self, task_id: int) -> Bitmap | None:
@@ -151,11 +157,13 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         """Nothing is locked."""
 
     def submit_load_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
-        items = [Item(self._block(key), one.byte_array) for key, one in zip(keys, objects, strict=True)]
+        blocks = self._blocks(keys)
+        items = [Item(block, objects[at].byte_array) for at, block in blocks.items()]
 
         def result(loaded: list[bool]) -> Bitmap:
-            self._notify_keys_accessed([key for key, one in zip(keys, loaded, strict=True) if one])
-            return _bitmap(loaded)
+            arrived = [at for at, one in zip(blocks, loaded, strict=True) if one]
+            self._notify_keys_accessed([keys[at] for at in arrived])
+            return _bitmap(len(keys), arrived)
 
         task = self._number()
         self._loads.watch(task, self._pool.begin_load(items), result, Bitmap(len(keys)))
@@ -209,8 +217,17 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
             self._next += 1
             return self._next
 
-    def _block(self, key: ObjectKey) -> BlockRef:
-        parts = (key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt)
+    def _blocks(self, keys: list[ObjectKey]) -> dict[int, BlockRef]:
+        """The blocks of those keys, by their places, whose model's weights have a name."""
+        names = {model: self._names.of(model) for model in {key.model_name for key in keys}}
+        return {
+            at: self._block(key, name)
+            for at, key in enumerate(keys)
+            if (name := names[key.model_name]) is not None
+        }
+
+    def _block(self, key: ObjectKey, weights: str) -> BlockRef:
+        parts = (key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt, weights)
         return BlockRef(self._pool.seal.key(_CHUNK, key.chunk_hash, *(part.encode() for part in parts)))
 
 
@@ -220,9 +237,8 @@ def _capacity_bytes(gigabytes: Any) -> int:
     return int(gigabytes * (1 << 30))
 
 
-def _bitmap(flags: list[bool]) -> Bitmap:
-    bitmap = Bitmap(len(flags))
-    for index, flag in enumerate(flags):
-        if flag:
-            bitmap.set(index)
+def _bitmap(length: int, places: list[int]) -> Bitmap:
+    bitmap = Bitmap(length)
+    for place in places:
+        bitmap.set(place)
     return bitmap

@@ -34,7 +34,8 @@ from experiments.congestion.patterns import HITS, PATTERNS, Group, Keys, groups
 from experiments.congestion.result import Burst, Point, evaluate
 from experiments.logs import open_network
 from topologies.engines import Artifacts, Embedded
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 from topologies.registry import make_topology
 
 MODES = ("none", "both")
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    check_root()
+    check_machine()
     points = play(screen, options)
     options.results.mkdir(parents=True, exist_ok=True)
     about = _about(options)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from commands.command import Screen, run_command
+from commands.value_size import LARGEST_BYTES, build_core, is_open, speak
 from emulator.processes import ProcessError
 from emulator.result import PROGRAM, ROOT, revision
 from experiments.engines import model
@@ -20,8 +21,9 @@ from experiments.engines.requests import NODES, make_asks
 from experiments.engines.result import write_summary
 from experiments.engines.stage import ENGINE_PYTHON, Stage, make_fabric, object_bytes, pool_size
 from experiments.logs import open_network
-from topologies.engines import make_engine
-from topologies.network import check_root
+from hostlib.protocol.wire import VALUE_BYTES
+from topologies.engines import Embedded, make_engine
+from topologies.machine_check import check_machine
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,7 +32,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: EnginesOptions) -> int:
-    check_root()
+    check_machine()
+    if is_open() and options.engine == Embedded.name:
+        speak(LARGEST_BYTES)
+    build_core()
     _announce(screen, options)
     play = _play(screen, options)
     print_report(screen.console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)
@@ -101,6 +106,7 @@ def _about(options: EnginesOptions) -> dict[str, object]:
         "seed": options.seed,
         "link_gbit_s": options.link_gbit_s,
         "scale": 1,
+        "value_bytes": VALUE_BYTES,
         "stores": options.stores,
         "prefixes": options.prefixes,
         "prefix_tokens": options.prefix_tokens,

@@ -33,7 +33,8 @@ from experiments.faults.result import PHASES, Played, Result, broken_off, evalua
 from experiments.logs import open_network
 from topologies.engines import Artifacts, Embedded
 from topologies.errors import TopologyError
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 from topologies.registry import make_topology
 
 NODES, STORES = 3, 3
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def play_all(screen: Screen, options: Options) -> int:
     """Play all cases and write what comes of them; the exit code."""
-    check_root()
+    check_machine()
     results: list[Result] = []
     try:
         for topology in options.topologies:

@@ -35,7 +35,7 @@ from experiments.faults.result import reasons
 from experiments.logs import open_network
 from experiments.page import Section, bars, write_report
 from topologies.engines import Embedded
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 from topologies.registry import make_topology
 
 NODES = 3
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    check_root()
+    check_machine()
     results: list[Result] = []
     try:
         _play(screen, options, results)

@@ -31,7 +31,7 @@ from experiments.faults.result import PHASES, Played, Result, evaluate
 from experiments.logs import open_network
 from experiments.page import Section, bars, lines, write_report
 from topologies.engines import Embedded
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 from topologies.registry import make_topology
 from topologies.remains import RUN_DIRECTORY
 
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    check_root()
+    check_machine()
     soaked = soak(screen, options)
     _write(screen, options, soaked)
     _show(screen, soaked)

@@ -37,7 +37,8 @@ from experiments.guidelines.result import Compared, Measured, compare
 from experiments.logs import open_network
 from hostlib.protocol.wire import fragment_count
 from topologies.engines import make_engine
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 from topologies.star import star
 
 POOL_BLOCKS = 256
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: GuidelinesOptions) -> int:
-    check_root()
+    check_machine()
     engine = make_engine(ENGINE)
     wanted = cases(options.nodes)
     found: dict[Case, list[Measured]] = {case: [] for case in wanted}

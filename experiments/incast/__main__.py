@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from itertools import groupby
+from pathlib import Path
 
 from commands.command import Screen, run_command
 from emulator.result import PROGRAM, revision
@@ -13,7 +15,6 @@ from emulator.running import Watch
 from experiments.incast.emulation import Emulation
 from experiments.incast.options import IncastOptions, parse_options
 from experiments.incast.page import write_page
-from experiments.incast.plots import draw
 from experiments.incast.report import print_report
 from experiments.incast.result import Point, evaluate, write_summary
 from experiments.incast.scenario import POLICY, POOL_BLOCKS, Scenario, make_scenario
@@ -22,7 +23,7 @@ from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.watching import watch_with
 from topologies.engines import Engine, make_engine
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,18 +32,28 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: IncastOptions) -> int:
-    check_root()
+    check_machine()
     engine = make_engine(options.engine)
     scenario = make_scenario(options)
     _announce(screen, scenario)
     points = _play(screen, scenario, engine)
     print_report(screen.console, _title(scenario), points)
-    plots = draw(points, _title(scenario), options.results)
+    plots = _drawn(screen, points, scenario)
     (options.results / "table.md").write_text(markdown(points))
     page = write_page(options.results, _title(scenario), _about(scenario), points)
     names = ", ".join(("table.md", *(path.name for path in plots)))
     screen.say(f"Written to {options.results / 'summary.json'}, {names}; to look at: {page}")
     return 1 if any(point.errors or point.corrupt for point in points) else 0
+
+
+def _drawn(screen: Screen, points: Sequence[Point], scenario: Scenario) -> list[Path]:
+    """The plots as files, where there is what draws them; the page has its own."""
+    if find_spec("matplotlib") is None:
+        screen.say("The plots as SVG files are left out: matplotlib is not installed (make setup-all).")
+        return []
+    from experiments.incast.plots import draw
+
+    return draw(points, _title(scenario), scenario.options.results)
 
 
 def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:

@@ -8,7 +8,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from emulator.machine import ADVICE
+from emulator.machine import advice
 from experiments.incast.result import Point
 
 LEGEND = (
@@ -30,7 +30,7 @@ def print_report(console: Console, title: str, points: Sequence[Point]) -> None:
         for point in overloaded[:5]:
             reasons = "; ".join(point.complaints)
             console.print(f"  {point.mode}, {point.pattern}, {point.n} nodes: {reasons}")
-        console.print(ADVICE)
+        console.print(advice())
 
 
 def findings(points: Sequence[Point]) -> list[str]:

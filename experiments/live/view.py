@@ -1,4 +1,4 @@
-"""A snapshot drawn for a terminal of 80 columns or more. Every bar has its number, so colour only helps."""
+"""A snapshot drawn for a terminal of 60 columns or more. Every bar has its number, so colour only helps."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from experiments.sources import sources
 
 WIDE_COLUMNS: Final = 110
 """From here on links and pool stand side by side."""
+NARROW_COLUMNS: Final = 76
+"""Below that, links and switch stand below one another, and what the policy decides is left out."""
 WIDE_ROWS: Final = 22
 HIGH_ROWS: Final = 28
 """From here on tiers have bars in a narrow terminal too."""
@@ -23,6 +25,8 @@ BUSY: Final = 0.8
 """Share of its rate from which a link is shown as busy."""
 LOAD_CELLS: Final = 6
 """Of a link's bar: with its number it fits twice beside the rest in WIDE_COLUMNS."""
+NARROW_LOAD_CELLS: Final = 3
+NARROW_TIERS_ROWS: Final = 2
 POOL_ROWS: Final = 8
 TIERS_ROWS: Final = 2 + len(sources(lends=False))
 _EDGE_ROWS: Final = 2
@@ -40,10 +44,16 @@ def draw(snapshot: Snapshot, pool_blocks: int, width: int, height: int) -> Rende
     left: RenderableType = pool
     line: list[RenderableType] = [_tiers_line(snapshot)] if tiers else []
     rows = POOL_ROWS
+    if width < NARROW_COLUMNS:
+        links = _links(snapshot, height - POOL_ROWS - (NARROW_TIERS_ROWS if tiers else 0), NARROW_LOAD_CELLS)
+        return Group(links, *([_tiers_line(snapshot, no_wrap=False)] if tiers else ()), pool)
     if tiers and height >= HIGH_ROWS:
         left, line, rows = Group(pool, tiers), [], POOL_ROWS + TIERS_ROWS
-    links = height - rows - len(line)
-    return Group(_links(snapshot, links), *line, _side_by_side(left, _policy(snapshot, rows), ratios=(1, 1)))
+    return Group(
+        _links(snapshot, height - rows - len(line)),
+        *line,
+        _side_by_side(left, _policy(snapshot, rows), ratios=(1, 1)),
+    )
 
 
 def _side_by_side(left: RenderableType, right: RenderableType, ratios: tuple[int, int]) -> Table:
@@ -54,7 +64,7 @@ def _side_by_side(left: RenderableType, right: RenderableType, ratios: tuple[int
     return grid
 
 
-def _links(snapshot: Snapshot, rows: int) -> Panel:
+def _links(snapshot: Snapshot, rows: int, cells: int = LOAD_CELLS) -> Panel:
     """Switches with what hangs at them; where there is no room, the busiest."""
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True, show_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)
@@ -68,8 +78,8 @@ def _links(snapshot: Snapshot, rows: int) -> Panel:
         for link in links:
             table.add_row(
                 f"├ {link.peer}",
-                _load(link.to_bit_s, link.rate_bit_s),
-                _load(link.from_bit_s, link.rate_bit_s),
+                _load(link.to_bit_s, link.rate_bit_s, cells),
+                _load(link.from_bit_s, link.rate_bit_s, cells),
                 f"{link.queued_bytes / 1000:.0f} kB" if link.queued_bytes else "-",
             )
     hidden = len(snapshot.links) - len(shown)
@@ -89,10 +99,10 @@ def _busiest(links: Sequence[LinkLoad], most: int) -> list[LinkLoad]:
     return [link for at, link in enumerate(links) if at in chosen]
 
 
-def _load(bit_s: float, rate_bit_s: float) -> Text:
+def _load(bit_s: float, rate_bit_s: float, cells: int) -> Text:
     share = bit_s / rate_bit_s
     looks = "red" if share >= BUSY else "cyan"
-    return Text.assemble((bar(share, LOAD_CELLS), looks), f" {bit_s / 1e6:6.1f} {share:4.0%}")
+    return Text.assemble((bar(share, cells), looks), f" {bit_s / 1e6:6.1f} {share:4.0%}")
 
 
 def bar(share: float, cells: int) -> str:
@@ -137,11 +147,11 @@ def _tiers(snapshot: Snapshot) -> Panel | None:
     return Panel(table, title="Blocks came from", title_align="left", padding=(0, 1))
 
 
-def _tiers_line(snapshot: Snapshot) -> Text:
+def _tiers_line(snapshot: Snapshot, no_wrap: bool = True) -> Text:
     shown = ", ".join(
         f"{title.removesuffix(' in the switch')} {share:.0%}" for title, share in _shares(snapshot)
     )
-    return Text(shown, no_wrap=True, overflow="ellipsis")
+    return Text(shown, no_wrap=no_wrap, overflow="ellipsis")
 
 
 def _shares(snapshot: Snapshot) -> list[tuple[str, float]]:

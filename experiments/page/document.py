@@ -10,24 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
+from experiments.page import charts
+from experiments.page.charts import Chart
+from experiments.page.style import LOOKS, PATTERNS, STYLE
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff; margin: 0 auto; max-width: 1360px; padding: 0 12px 48px; }
-h1 { font-size: 1.6em; margin: 24px 0 4px; } h2 { font-size: 1.25em; margin: 36px 0 4px; border-top: 1px solid #ccc; padding-top: 16px; }
-p { max-width: 76ch; margin: 6px 0; white-space: pre-line; } td.words { text-align: left; white-space: pre-line; min-width: 24ch; max-width: 96ch; } p.lead { font-size: 1.1em; } p.warning { border-left: 6px solid #d55e00; padding-left: 10px; }
-.scroll { overflow-x: auto; background: linear-gradient(to right, #fff 30%, #fff0) left / 40px 100% no-repeat local, linear-gradient(to left, #fff 30%, #fff0) right / 40px 100% no-repeat local, radial-gradient(farthest-side at 0 50%, #0004, #0000) left / 12px 100% no-repeat scroll, radial-gradient(farthest-side at 100% 50%, #0004, #0000) right / 12px 100% no-repeat scroll; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92em; }
-th, td { padding: 3px 10px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; } th { white-space: normal; vertical-align: bottom; max-width: 15ch; } th:first-child, td:first-child { text-align: left; }
-thead th { border-bottom: 2px solid #111; } a.download { font-size: .85em; } .plot { min-height: 320px; }
-@media (max-width: 600px) { th, td { padding: 3px 5px; } td:first-child { white-space: normal; min-width: 11ch; } table { font-size: .85em; } }
-.choices { display: flex; flex-wrap: wrap; gap: 8px 20px; margin: 8px 0; } select, input { font: inherit; }
-label.filter { display: block; margin: 6px 0; font-size: .92em; } details { margin: 4px 0; } details li, ul.points li { max-width: 76ch; } ul.points { margin: 6px 0; padding-left: 22px; } ul.points li { margin: 3px 0; }
-tr:has(> td.words) > td { vertical-align: top; } nav ul { columns: 24ch; margin: 6px 0; padding-left: 22px; font-size: .92em; }
-.columns > div { min-width: 0; overflow: hidden; }
-.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 12px; }
-"""  # noqa: E501  (CSS, a line a rule)
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _SCRIPT = """
 function weirFilter(input) {
@@ -46,9 +36,11 @@ function weirChoices(name, draw) {
   }
   form.addEventListener("change", show);
   form.addEventListener("submit", event => event.preventDefault());
-  show();
+  window.addEventListener("DOMContentLoaded", show);
 }
-// A plot is drawn when the columns beside it are not there yet.
+"""
+# A plot is drawn when the columns beside it are not there yet.
+_PLOTLY_SCRIPT = """
 window.addEventListener("load", () => {
   for (const plot of document.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(plot);
 });
@@ -81,6 +73,7 @@ class Page:
         self._title = title
         self._parts: list[str] = [f"<h1>{escape(title)}</h1>"]
         self._plots = 0
+        self._has_plotly = False
         self._headings: list[str] = []
         self._contents: int | None = None
         """Behind so many parts."""
@@ -102,11 +95,15 @@ class Page:
         """Sentences below one another."""
         self._parts.append(f'<ul class="points">{_items(lines)}</ul>')
 
-    def plot(self, figure: go.Figure, description: str) -> None:
-        """A plot; `description` is what it shows, for those who can't see it."""
+    def svg(self, drawing: str) -> None:
+        """Add a drawing, which is SVG or HTML as it is to be: whoever made it has escaped what is in it."""
+        self._parts.append(drawing)
+
+    def plot(self, figure: Chart | go.Figure, description: str) -> None:
+        """Add a plot; `description` is what it shows, for those who can't see it."""
         self._parts.append(self._plot(figure, description))
 
-    def plots(self, figures: Sequence[tuple[go.Figure, str]]) -> None:
+    def plots(self, figures: Sequence[tuple[Chart | go.Figure, str]]) -> None:
         """Plots side by side where there is room: (figure, description)."""
         cells = "".join(f"<div>{self._plot(figure, text)}</div>" for figure, text in figures)
         self._parts.append(f'<div class="columns">{cells}</div>')
@@ -114,15 +111,15 @@ class Page:
     def choices(self, name: str, choices: Sequence[Choice], script: str, data: object) -> None:
         """Menus by which the reader chooses what a plot shows.
 
-        `script` is the body of a function (data, chosen, plot) that draws with Plotly into the element
-        `plot`; `chosen` has the value of each menu by its name. It is called at the start and whenever one
-        changes.
+        `script` is the body of a function (data, chosen, plot) that draws into the element `plot`, mostly by
+        `weirDraw` (charts.js); `chosen` has the value of each menu by its name. It is called when the page is
+        there and whenever a choice changes.
         """
         menus = "".join(_menu(name, choice) for choice in choices)
         content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
         self._parts.append(
             f'<form class="choices" id="{escape(name)}-choices">{menus}</form>'
-            f'<div class="plot" id="{escape(name)}-plot"></div>'
+            f'<div class="plot chart" id="{escape(name)}-plot"></div>'
             f'<script type="application/json" id="{escape(name)}-data">{content}</script>'
             f"<script>weirChoices({json.dumps(name)},function(data,chosen,plot){{{script}}});</script>"
         )
@@ -153,12 +150,19 @@ class Page:
         part.write_text(self._html(), encoding="utf-8")
         part.replace(path)
 
-    def _plot(self, figure: go.Figure, description: str) -> str:
+    def _plot(self, figure: Chart | go.Figure, description: str) -> str:
         self._plots += 1
+        if isinstance(figure, Chart):
+            data = json.dumps({"kind": figure.kind, **figure.data}, separators=(",", ":"))
+            return (
+                f'<div class="plot chart" id="plot{self._plots}" role="img" '
+                f'aria-label="{escape(description)}" data-chart="{escape(data)}"></div>'
+            )
+        self._has_plotly = True
         drawn = figure.to_html(
             full_html=False, include_plotlyjs=False, config=_CONFIG, div_id=f"plot{self._plots}"
         )
-        return f'<div class="plot" role="img" aria-label="{escape(description)}">{drawn}</div>'
+        return f'<div class="plot plotly" role="img" aria-label="{escape(description)}">{drawn}</div>'
 
     def _body(self) -> str:
         parts = list(self._parts)
@@ -174,10 +178,19 @@ class Page:
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{escape(self._title)}</title><style>{_STYLE}</style>"
-            f"<script>{get_plotlyjs()}</script><script>{_SCRIPT}</script></head>"
-            f"<body>{_NO_SCRIPT}{self._body()}</body></html>\n"
+            '<meta name="color-scheme" content="light dark">'
+            f"<title>{escape(self._title)}</title><style>{STYLE}</style>{self._plotly()}"
+            f"<script>const weirLooks={json.dumps(LOOKS)};{charts.SCRIPT}{_SCRIPT}</script></head>"
+            f"<body>{_NO_SCRIPT}{PATTERNS}{self._body()}</body></html>\n"
         )
+
+    def _plotly(self) -> str:
+        """plotly's program, 5 MB, where a figure of the page is plotly's."""
+        if not self._has_plotly:
+            return ""
+        from plotly.offline import get_plotlyjs
+
+        return f"<script>{get_plotlyjs()}</script><script>{_PLOTLY_SCRIPT}</script>"
 
 
 def _items(lines: Sequence[str]) -> str:
@@ -199,6 +212,8 @@ def _cell(cell: object) -> str:
 
 def _shown(cell: object) -> str:
     if isinstance(cell, float):
+        if 0 < abs(cell) < 0.95:  # "0.0" would hide it
+            return f"{cell:.2g}"
         return f"{cell:,.1f}" if abs(cell) < 1e6 else f"{cell:,.0f}"
     if isinstance(cell, int) and not isinstance(cell, bool):
         return f"{cell:,}"

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import plotly.graph_objects as go
-
+from experiments.page.charts import Chart, bar_chart, line_chart
 from experiments.page.document import Page
-from experiments.page.style import SERIES, base_layout, series_style
 
 NAME = "report.html"
 
-Plot = tuple[go.Figure, str]
-"""A figure, and what it shows for those who can't see it."""
+Plot = tuple[Chart, str]
+"""A chart, and what it shows for those who can't see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +66,14 @@ def lines(
     log_x: bool = False,
     hollow: Mapping[str, Sequence[bool]] | None = None,
 ) -> Plot:
-    """One line a series of (x, y); `hollow` says which points don't count."""
-    figure = go.Figure(layout=base_layout(title_text=what, xaxis_title=x_title, yaxis_rangemode="tozero"))
-    for number, (name, points) in enumerate(series.items()):
-        looks = series_style(number)
-        if hollow and any(hollow[name]):
-            symbol = looks["marker"]["symbol"]
-            looks["marker"]["symbol"] = [f"{symbol}-open" if open_ else symbol for open_ in hollow[name]]
-        x, y = [point[0] for point in points], [point[1] for point in points]
-        figure.add_scatter(x=x, y=y, name=name, mode="lines+markers", **looks)
-    if log_x:
-        figure.update_xaxes(type="log", tickvals=sorted({x for points in series.values() for x, _ in points}))
-    return figure, f"{what} over {x_title}"
+    """Return one line a series of (x, y); `hollow` says which points don't count."""
+    ticks = sorted({x for points in series.values() for x, _ in points}) if log_x else None
+    chart = line_chart(what, x_title, series, log_x=log_x, marks=True, hollow=hollow, ticks=ticks)
+    return chart, f"{what} over {x_title}"
 
 
 def bars(
     what: str, labels: Sequence[str], series: Mapping[str, Sequence[float]], stacked: bool = False
 ) -> Plot:
-    """Bars by label, one a series; stacked or side by side."""
-    mode = "stack" if stacked else "group"
-    figure = go.Figure(layout=base_layout(title_text=what, barmode=mode))
-    for number, (name, values) in enumerate(series.items()):
-        looks = SERIES[number % len(SERIES)]
-        marker = {"color": looks.colour, "pattern": {"shape": looks.pattern}}
-        figure.add_bar(x=list(labels), y=list(values), name=name, marker=marker)
-    return figure, f"{what}: bars for {', '.join(labels)}"
+    """Return bars by label, one a series; stacked or side by side."""
+    return bar_chart(what, labels, series, stacked=stacked), f"{what}: bars for {', '.join(labels)}"

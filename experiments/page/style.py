@@ -1,11 +1,12 @@
-"""How plots look: colours that the colour-blind tell apart, and dashes and markers for those who see none."""
+"""How pages look, light and dark: colours that the colour-blind tell apart, and dashes, markers and
+patterns for those who see none."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
-
-import plotly.io as pio
 
 
 class Series(NamedTuple):
@@ -16,29 +17,80 @@ class Series(NamedTuple):
     marker: str
     pattern: str
     """Of a filled bar."""
+    dark: str
+    """The colour on a dark page."""
 
 
 # Colours: Okabe and Ito, "Color Universal Design" (2008).
 SERIES = (
-    Series("#0072b2", "solid", "circle", ""),
-    Series("#d55e00", "dash", "square", "/"),
-    Series("#009e73", "dot", "diamond", "x"),
-    Series("#cc79a7", "dashdot", "cross", "."),
-    Series("#e69f00", "longdash", "triangle-up", "\\"),
-    Series("#56b4e9", "longdashdot", "star", "-"),
-    Series("#000000", "solid", "x", "|"),
+    Series("#0072b2", "solid", "circle", "", "#58b0f0"),
+    Series("#d55e00", "dash", "square", "/", "#ff8a3c"),
+    Series("#009e73", "dot", "diamond", "x", "#2fcf9f"),
+    Series("#cc79a7", "dashdot", "cross", ".", "#e79ac6"),
+    Series("#e69f00", "longdash", "triangle-up", "\\", "#f2b632"),
+    Series("#56b4e9", "longdashdot", "star", "-", "#8fd0f7"),
+    Series("#000000", "solid", "x", "|", "#f0f0f0"),
 )
 
 
+_DASHES = {
+    "solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3", "longdash": "11 5",
+    "longdashdot": "11 4 2 4",
+}  # fmt: skip
+_PATTERN_NAMES = {
+    "": "plain",
+    "/": "slash",
+    "x": "cross",
+    ".": "dots",
+    "\\": "back",
+    "-": "level",
+    "|": "upright",
+}
+_PATTERN_PATHS = {
+    "plain": "", "slash": "M-1 7 7-1M-1 1 1-1M5 7 7 5", "cross": "M0 0 6 6M6 0 0 6",
+    "dots": "M2 2h1.6v1.6h-1.6z",
+    "back": "M-1-1 7 7M-1 5 1 7M5-1 7 1", "level": "M0 3H6", "upright": "M3 0V6",
+}  # fmt: skip
+LOOKS = [
+    {"dash": _DASHES[one.dash], "marker": one.marker, "pattern": _PATTERN_NAMES[one.pattern]}
+    for one in SERIES
+]
+"""What charts.js takes of each series."""
+PATTERNS = (
+    '<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs>'
+    + "".join(
+        f'<pattern id="weir-{name}" width="6" height="6" patternUnits="userSpaceOnUse">'
+        f'<path d="{path}" class="hatch"/></pattern>'
+        for name, path in _PATTERN_PATHS.items()
+    )
+    + "</defs></svg>"
+)
+"""What bars are filled with over their colour."""
+
+
+def _colours(dark: bool) -> str:
+    return "".join(f"--s{n}:{one.dark if dark else one.colour};" for n, one in enumerate(SERIES))
+
+
+_SERIES_RULES = "".join(
+    f".s{n}{{fill:var(--s{n});stroke:none}}.line.s{n},.mark.s{n}{{stroke:var(--s{n})}}"
+    for n in range(len(SERIES))
+)
+
+_CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+_DARK = "@media (prefers-color-scheme: dark)"
+STYLE = f":root{{{_colours(False)}}}{_DARK}{{:root{{{_colours(True)}}}}}{_CSS}{_SERIES_RULES}"
+
+
+@cache
 def _template() -> dict[str, Any]:
     """plotly's simple_white, whose lines across a plot have no width: nobody would see them. As JSON has it:
     what is drawn by a page's own script is given it so."""
+    import plotly.io as pio
+
     looks: dict[str, Any] = deepcopy(pio.templates["simple_white"].to_plotly_json())
     looks["layout"]["shapedefaults"] = {"line": {"width": 1, "color": "#555"}, "opacity": 1}
     return looks
-
-
-TEMPLATE = _template()
 
 
 def series_style(number: int) -> dict[str, Any]:
@@ -53,7 +105,7 @@ def series_style(number: int) -> dict[str, Any]:
 def base_layout(**more: Any) -> dict[str, Any]:
     """A layout that fits a narrow screen too."""
     return {
-        "template": TEMPLATE,
+        "template": _template(),
         "margin": {"l": 56, "r": 12, "t": 64, "b": 48},
         "legend": {"orientation": "h", "traceorder": "normal", "yanchor": "bottom", "y": 1.0, "x": 0},
         "title": {"y": 0.98, "yanchor": "top", "font": {"size": 15}},

@@ -16,7 +16,7 @@ from commands.errors import OptionError
 from commands.options import read
 from commands.trace_options import TraceOptions
 from controller.policies.baseline import MIN_BLOCKS
-from experiments.policies.pools import NAMES
+from experiments.policies.pools import AVAILABLE, NAMES
 from experiments.policies.stores import STORES, USUAL_LINKS, Links
 from workload.cost import DEFAULT_GPU, DEFAULT_MODEL, GPUS, MODELS
 from workload.generate import DEFAULT_SEED, generate
@@ -39,8 +39,8 @@ class Options(TraceOptions):
     """Seed of the generated traces."""
     blocks: tuple[Annotated[int, Within(MIN_BLOCKS, 10_000_000)], ...] = DEFAULT_BLOCKS
     """Pool sizes in blocks."""
-    policies: tuple[Annotated[str, OneOf(NAMES)], ...] = NAMES
-    """Policies to replay, by commas."""
+    policies: tuple[Annotated[str, OneOf(NAMES)], ...] = AVAILABLE
+    """Policies to replay, by commas; without libcachesim only those of this project."""
     ablation: bool = True
     """Whether to switch the parts of the reuse-value policy off in turn."""
     cross: bool = False

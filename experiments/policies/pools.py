@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Protocol
-
-import libcachesim
 
 from commands.own_thread import in_own_thread
 from controller.policies import OWN_POLICIES, Admit, Hits, HomeLoad, Miss, Policy, make_policy
-from controller.policies.baseline import BASELINES, MIN_BLOCKS
-from controller.policies.registry import PolicyError
+from controller.policies.baseline import BASELINES, MIN_BLOCKS, PolicyError, load_libcachesim
 from controller.policies.reuse.reuse import Reuse
 from controller.policies.reuse.reuse_parts import Parts, Tuning
 from controller.policies.reuse.reuse_prior import Counts
@@ -30,13 +28,15 @@ OWN = tuple(dict.fromkeys(("reuse", *OWN_POLICIES)))
 BELADY = "belady"
 CACHES = {
     **BASELINES,
-    "lhd": libcachesim.LHD,
-    "hyperbolic": libcachesim.Hyperbolic,
-    "cacheus": libcachesim.Cacheus,
-    "wtinylfu": libcachesim.WTinyLFU,
-    BELADY: libcachesim.Belady,
+    "lhd": "LHD",
+    "hyperbolic": "Hyperbolic",
+    "cacheus": "Cacheus",
+    "wtinylfu": "WTinyLFU",
+    BELADY: "Belady",
 }
 NAMES = (*OWN, *CACHES)
+AVAILABLE = NAMES if find_spec("libcachesim") else OWN
+"""Those that can be replayed here: libcachesim has wheels for x86-64 alone."""
 NEVER = 2**62
 
 
@@ -83,7 +83,10 @@ class CachePool:
     def __init__(self, name: str, capacity_blocks: int, trace: Trace) -> None:
         self.admissions = 0
         # By default its hash tables take 128 MB, most of the time of a short replay.
-        make = partial(CACHES[name], capacity_blocks, hashpower=capacity_blocks.bit_length() + 3)
+        libcachesim = load_libcachesim(name)
+        make = partial(
+            getattr(libcachesim, CACHES[name]), capacity_blocks, hashpower=capacity_blocks.bit_length() + 3
+        )
         self._cache = in_own_thread(make)
         self._request = libcachesim.Request()
         self._request.obj_size = 1

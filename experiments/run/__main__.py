@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,9 +13,11 @@ from functools import partial
 from rich.progress import Progress, TaskID, TextColumn
 
 from commands.command import Screen, run_command
+from commands.value_size import LARGEST_BYTES, build_core, is_open, speak
 from emulator.details import Details, details_of, write_details
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
+from emulator.machine import advice
 from emulator.modes import MODES, Mode
 from emulator.options import RunOptions, parse_options
 from emulator.real_kv import RealKv, compute_kv
@@ -27,13 +30,19 @@ from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, measure
 from experiments.run.page import write_page
-from experiments.run.report import conclusion, print_report
+from experiments.run.report import print_report
 from experiments.run.watching import start_watching
-from topologies.engines import Engine, make_engine
-from topologies.network import Network, check_root
+from experiments.run.words import sketch
+from hostlib import native
+from hostlib.protocol.wire import VALUE_BYTES
+from topologies.engines import Embedded, Engine, make_engine
+from topologies.machine_check import check_machine
+from topologies.network import Network
 from workload.compression import NONE
 from workload.levels import Ladder
 
+LINES = 4
+"""Of progress in a play, where there is no terminal."""
 LARGER_SIGMAS = 2
 """How often a sigma that the machine chose is doubled when it did not keep up after all."""
 
@@ -46,29 +55,31 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
-    check_root()
+    check_machine()
+    build_core()
     engine = make_engine(options.engine)
-    scenario = make_scenario(options, _chosen_sigma(screen, options, engine))
+    draft = make_scenario(options, None if options.scale is not None else least_sigma(options.topology))
+    screen.say(sketch(draft.fabric))
+    scenario = make_scenario(options, _chosen_sigma(screen, draft, engine))
     played = _play_to_count(screen, scenario, engine)
     scenario, runs = played.scenario, played.repeats
     summary = options.results / "summary.json"
     write_summary(summary, _about(scenario), runs)
-    print_report(screen.console, _title(scenario), runs)
+    print_report(screen.console, _title(scenario), runs, _advice(scenario))
     page = options.results / "report.html"
     details = write_details(
         options.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
     )
-    write_page(page, details, f"make run: {_title(scenario)}", conclusion(runs, markup=False))
+    write_page(page, details, runs.complaints() if runs.overloaded else (), _advice(scenario), runs.count)
     screen.say(f"Written to {summary}; to look at: {page}")
     return 0 if all(run.is_right for run in runs.all()) else 1
 
 
-def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float | None:
-    """What this machine can carry, where SCALE leaves it open."""
+def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine) -> float | None:
+    """What this machine can carry, where SCALE leaves it open; `draft` is the most detailed scenario."""
+    options = draft.options
     if options.scale is not None:
         return None
-    least = least_sigma(options.topology)
-    draft = make_scenario(options, least)
     with screen.status("measuring what this machine can carry"):
         capacity = measure()
     fabric = draft.fabric
@@ -80,11 +91,23 @@ def _chosen_sigma(screen: Screen, options: RunOptions, engine: Engine) -> float 
     rates = options.store_gbit_s or (options.link_gbit_s,) * len(fabric.answering)
     link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
-    sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, least, draft.scale.speed)
+    sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
+    if sigma > draft.scale.sigma and is_open() and options.engine == Embedded.name:
+        screen.say(
+            f"With values of {VALUE_BYTES} bytes this machine carries sigma {sigma:g} only: "
+            f"it is tried with VALUE_BYTES={LARGEST_BYTES}, which makes fewer packets."
+        )
+        speak(LARGEST_BYTES)
     screen.say(
-        f"This machine has {capacity.idle_cores:.1f} cores to spare{beside}, and a fragment costs its two "
-        f"ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
+        f"This machine has {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores to spare{beside}, and a "
+        f"fragment costs its two ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
     )
+    if capacity.others and capacity.idle_cores < capacity.cores / 2:
+        screen.warn(
+            f"what keeps this machine busy: {', '.join(capacity.others)}. Results are finer, and count more "
+            "surely, when that has ended.",
+            "busy",
+        )
     return sigma
 
 
@@ -157,9 +180,10 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
             turn, recorded = "", name
             if options.runs > 1:
                 turn, recorded = f" ({number} of {options.runs})", f"{name}-{number}"
-            label = f"the switch {MODES[name].title.removeprefix('switch ')}{turn}"
+            label = f"{MODES[name].title}: the switch {MODES[name].does}{turn}"
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
-            play = partial(_play_once, emulation, MODES[name], progress, task)
+            shown = _shown_in_lines(screen, label) if not screen.can_live else _shown_nowhere
+            play = partial(_play_once, emulation, MODES[name], progress, task, shown)
             measured = recording.play(network, recorded, play)
             runs[name].append(evaluate(measured, scenario.tenants, scenario.target_s))
             details[name].append(details_of(measured))
@@ -184,8 +208,28 @@ def _real_kv(scenario: Scenario, network: Network, progress: Progress) -> RealKv
     return made
 
 
-def _play_once(emulation: Emulation, mode: Mode, progress: Progress, task: TaskID) -> Measurements:
+def _shown_in_lines(screen: Screen, label: str) -> Callable[[int, int], None]:
+    """What tells somebody without a terminal, such as a log of CI, that requests are served."""
+    told = 0
+
+    def show(completed: int, total: int) -> None:
+        nonlocal told
+        if completed * LINES >= (told + 1) * total > 0:
+            told = completed * LINES // total
+            screen.say(f"{label}: {completed:,} of {total:,} requests")
+
+    return show
+
+
+def _shown_nowhere(completed: int, total: int) -> None:
+    """A bar of progress says it."""
+
+
+def _play_once(
+    emulation: Emulation, mode: Mode, progress: Progress, task: TaskID, shown: Callable[[int, int], None]
+) -> Measurements:
     def show(completed: int, total: int, blocks: dict[str, int]) -> None:
+        shown(completed, total)
         sources = ", ".join(f"{source} {blocks.get(source, 0):,}" for source in ("pool", "remote"))
         progress.update(task, completed=completed, total=total, sources=sources)
 
@@ -199,6 +243,8 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
     options, trace = scenario.options, scenario.trace
     for warning in trace.warnings:
         screen.warn(warning, "trace")
+    if native.core() is None and os.environ.get("WEIR_PURE") != "1":
+        screen.warn("hosts run in Python alone, and more slowly: python -m hostlib.native says why", "slow")
     stores = f", {len(scenario.fabric.stores)} storage nodes"
     rates = [f"{rate:g}" for rate in options.store_gbit_s or ()]
     others = f"; those of the storage nodes {', '.join(rates)} Gbit/s at real scale" if rates else ""
@@ -214,6 +260,12 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
         f"{options.runs * len(options.modes)} times."
         + ("" if options.codec == NONE else f"\nBlocks are coded by {_codec(scenario)}.")
     )
+
+
+def _advice(scenario: Scenario) -> str:
+    """What helps a machine that did not keep up; nothing that is so already."""
+    smallest = scenario.block_bytes <= scenario.scale.fragment_bytes
+    return advice(scale_given=scenario.options.scale is not None, smallest_blocks=smallest)
 
 
 def _title(scenario: Scenario) -> str:
@@ -250,6 +302,7 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "trace": str(options.trace) if options.trace else scenario.trace.name,
         "seed": options.seed,
         "scale": scenario.scale.sigma,
+        "value_bytes": VALUE_BYTES,
         "scale_chosen": "by the user" if options.scale is not None else "by the machine",
         "revision": revision(),
         "start_s": scenario.start_s,

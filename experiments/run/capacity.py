@@ -7,15 +7,16 @@ smallest one that leaves this machine enough is the most detailed model that sti
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import psutil
 
+from commands.cores import BusyShare, find_quota, usable_cores
 from commands.errors import ExperimentError
 from hostlib.protocol.wire import VALUE_BYTES, VALUE_FRAME_BYTES
 from workload.scale import ScaleModel
@@ -39,6 +40,9 @@ MOST_BURST_SHARE = 0.8
 SIGMA_STEP = 2.0
 
 
+BUSY_CORES = 0.2
+"""From here on a process is named as one that keeps the machine busy."""
+MOST_NAMED = 3
 LEAST_CORES = 0.1
 """That a machine has left at the least, however busy it is."""
 MANY_PROCESSES = 32
@@ -57,6 +61,10 @@ class Capacity:
     idle_cores: float
     fragment_us: float
     """CPU time that a fragment takes at its two ends."""
+    cores: float = 0.0
+    """What this process may use, busy or not."""
+    others: tuple[str, ...] = ()
+    """Which processes take the rest, the busiest first."""
     background_cores: float = 0.0
     """What the started network takes of the idle cores while nobody asks for anything."""
 
@@ -98,7 +106,9 @@ def demand_of(requests: Iterable[Request], link_bit_s: float) -> Demand:
 
 def measure() -> Capacity:
     """About two seconds; raises CapacityError."""
-    idle_cores = (os.cpu_count() or 1) * (1 - psutil.cpu_percent(IDLE_SAMPLE_S) / 100)
+    cores, share, before = usable_cores(), BusyShare(find_quota()), _cpu_s()
+    time.sleep(IDLE_SAMPLE_S)
+    idle_cores, others = cores * (1 - share.take()), _busiest(before, _cpu_s())
     given = {"--blocks": BENCH_BLOCKS, "--link-mbit-s": BENCH_LINK_MBIT_S}
     arguments = [part for name, value in given.items() for part in (name, str(value))]
     command = [sys.executable, "-m", "hostlib.tools.bench", *arguments]
@@ -110,7 +120,31 @@ def measure() -> Capacity:
         raise CapacityError(
             f"the machine could not be measured ({error}): give a SCALE, such as SCALE=20000"
         ) from None
-    return Capacity(max(LEAST_CORES, idle_cores), float(cost_us))
+    return Capacity(max(LEAST_CORES, idle_cores), float(cost_us), cores, others)
+
+
+def _cpu_s() -> dict[int, tuple[str, float]]:
+    """Name and CPU time so far of every process."""
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            with process.oneshot():
+                times = process.cpu_times()
+                found[process.pid] = process.name(), times.user + times.system
+        except psutil.Error:
+            continue  # it has ended, or is nobody's business
+    return found
+
+
+def _busiest(
+    before: Mapping[int, tuple[str, float]], now: Mapping[int, tuple[str, float]]
+) -> tuple[str, ...]:
+    """Those that took BUSY_CORES or more, and how much."""
+    took = {
+        pid: (used_s - before[pid][1]) / IDLE_SAMPLE_S for pid, (_, used_s) in now.items() if pid in before
+    }
+    busy = sorted((pid for pid, cores in took.items() if cores >= BUSY_CORES), key=lambda pid: -took[pid])
+    return tuple(f"{now[pid][0]} ({took[pid]:.1f} cores, process {pid})" for pid in busy[:MOST_NAMED])
 
 
 def choose_sigma(

@@ -8,37 +8,51 @@ from typing import Any
 
 from experiments.page import Page
 from experiments.run import page_plots as plots
-from experiments.run.page_answer import answer
+from experiments.run.page_answer import what_it_did
 from experiments.run.page_links import links_over_time
+from experiments.run.page_picture import carried, pictures
 from experiments.run.page_policy import hottest_blocks
 from experiments.run.page_requests import slowest_requests
+from experiments.run.words import answer, belief, in_bytes, question, title_of
 
 Runs = Mapping[str, Mapping[str, Any]]
 
 
-def write_page(path: Path, details: Mapping[str, Any], title: str, conclusion: str) -> None:
-    """From the content of details.json (emulator.details) and the sentence under the table."""
+def write_page(
+    path: Path,
+    details: Mapping[str, Any],
+    complaints: Sequence[str] = (),
+    advice: str = "",
+    plays: int = 1,
+) -> None:
+    """Write the page of a run, from the content of details.json (emulator.details).
+
+    `complaints` say why the figures don't count and `advice` what helps; `plays` is how often each mode was
+    run.
+    """
     about, topology, runs = details["about"], details["topology"], details["runs"]
-    page = Page(title)
-    page.text(conclusion, "lead")
-    overloaded = [plots.title_of(name) for name, run in runs.items() if run["result"]["overloaded"]]
-    if overloaded:
-        page.text(f"The machine did not keep up: {', '.join(overloaded)}.", "warning")
-    else:
-        page.text("The machine kept up in all plays shown here.")
-    page.text(
-        f"Seed {about['seed']}, revision {about['revision']}, engine {about['engine']}, sigma "
-        f"{about['scale']:g} (bytes and link rates here are the real ones divided by it; times are not), "
-        f"policy {about['policy']}, a pool of {about['pool_blocks']:,} blocks, "
-        f"{about['hosts']} inference nodes and {about['stores']} storage nodes ({about['topology']})."
-    )
-    answer(page, topology, runs)
+    page = Page("Does a switch that keeps KV blocks help?")
+    page.text(question(about, runs), "lead")
+    page.text(answer(runs, lends=not topology["stores"]), "lead")
+    page.text(belief(runs, plays, complaints), "warning" if complaints else "")
+    page.svg(pictures(topology, runs))
+    if complaints:
+        page.folded("Why the figures don't count, and what helps", [*complaints, advice])
+    what_it_did(page, topology, runs)
     _where_from(page, topology, runs)
     _network(page, topology, runs)
     _over_time(page, topology, runs)
     _latencies(page, runs)
     slowest_requests(page, topology, runs)
     hottest_blocks(page, topology, str(about["policy"]), runs)
+    page.heading("How it was made")
+    page.text(
+        f"Seed {about['seed']}, revision {about['revision']}, engine {about['engine']}, scale (sigma) "
+        f"{about['scale']:g}: bytes and link rates are the real ones divided by it, and times are not. "
+        f"Policy {about['policy']}, a pool of {about['pool_blocks']:,} blocks, {about['hosts']} inference "
+        "nodes "
+        f"and {about['stores']} storage nodes ({about['topology']})."
+    )
     page.write(path)
 
 
@@ -49,39 +63,17 @@ def _where_from(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
         [title, *(run["result"]["blocks"][source] for run in runs.values())]
         for source, title in plots.sources_of(topology).items()
     ]
-    page.table("blocks", ["source", *map(plots.title_of, runs)], rows)
+    page.table("blocks", ["source", *map(title_of, runs)], rows)
 
 
 def _network(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     page.heading("What the links carried")
-    page.text(
-        "Lines are links, as wide as what they carried in both directions; hover for bytes each way. "
-        "The same scale in all pictures."
-    )
-    most = max((sum(both) for run in runs.values() for both in _carried(run).values()), default=1)
-    page.plots(
-        [
-            (
-                plots.topology(topology, _carried(run), plots.title_of(name), most),
-                f"Topology with bytes a link, {name}",
-            )
-            for name, run in runs.items()
-        ]
-    )
     rows = [
-        [
-            link["link"],
-            *(plots.megabytes(sum(_carried(run).get(link["link"], (0, 0)))) for run in runs.values()),
-        ]
+        [link["link"], *(in_bytes(sum(carried(run).get(link["link"], (0, 0)))) for run in runs.values())]
         for link in topology["links"]
     ]
-    page.table("links", ["link, MB both ways", *map(plots.title_of, runs)], rows)
-
-
-def _carried(run: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """By link, bytes to the switch and from it, of the whole play."""
-    samples = run["timeline"]
-    return {link: (to, of) for link, (to, of) in samples[-1]["link_bytes"].items()} if samples else {}
+    page.table("links", ["link, both ways", *map(title_of, runs)], rows)
+    links_over_time(page, topology, runs)
 
 
 def _over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
@@ -100,7 +92,6 @@ def _over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
             (plots.completed(runs), "Requests completed over time"),
         ]
     )
-    links_over_time(page, topology, runs)
 
 
 def _latencies(page: Page, runs: Runs) -> None:
@@ -125,7 +116,7 @@ def _latencies(page: Page, runs: Runs) -> None:
             ("time to first token, p99, ms", "ttft_ms", "p99"),
         )
     ]
-    page.table("latencies", ["", *map(plots.title_of, runs)], rows)
+    page.table("latencies", ["", *map(title_of, runs)], rows)
 
 
 def _ttft_ms(requests: Sequence[Mapping[str, Any]]) -> list[float]:

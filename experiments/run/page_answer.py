@@ -7,7 +7,8 @@ from typing import Any
 
 from emulator.result import percentiles
 from experiments.page import Page
-from experiments.run.page_plots import Run, Runs, answerer, answerers, title_of
+from experiments.run.page_plots import Run, Runs, answerer, answerers
+from experiments.run.words import in_bytes, title_of
 
 _COSTS = (
     ("blocks admitted to the pool", "admitted", 1),
@@ -23,7 +24,7 @@ _EVICTION_COSTS = (
 )
 
 
-def answer(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
+def what_it_did(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     """From the results of each mode, the first of which is what the others are compared with."""
     page.heading("What the switch did, for whom, and what it cost")
     _for_stores(page, topology, runs)
@@ -32,7 +33,7 @@ def answer(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
 
 
 def _titles(runs: Runs) -> list[str]:
-    return [f"switch {title_of(name).removeprefix('switch ')}" for name in runs]
+    return [title_of(name) for name in runs]
 
 
 def _for_stores(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
@@ -41,22 +42,25 @@ def _for_stores(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
         "did not have to send."
     )
     rows: list[list[object]] = [
-        [f"MB that left {store}", *(_sent_mb(run, topology, store) for run in runs.values())]
+        [f"bytes that left {store}", *(in_bytes(_sent(run, topology, store)) for run in runs.values())]
         for store in answerers(topology)
     ]
     rows.append(
-        ["MB that the switch served", *(1e-6 * run["result"]["switch_served_bytes"] for run in runs.values())]
+        [
+            "bytes that the switch served",
+            *(in_bytes(run["result"]["switch_served_bytes"]) for run in runs.values()),
+        ]
     )
     rows.append(["fragments asked for that it merged", *(run["result"]["merged"] for run in runs.values())])
     page.table("stores", ["", *_titles(runs)], rows)
 
 
-def _sent_mb(run: Run, topology: Mapping[str, Any], store: str) -> float:
+def _sent(run: Run, topology: Mapping[str, Any], store: str) -> float:
     samples = run["timeline"]
     if not samples:
         return 0.0
     links = [link["link"] for link in topology["links"] if link["ends"][1] == store]
-    return 1e-6 * float(sum(samples[-1]["link_bytes"].get(link, (0, 0))[0] for link in links))
+    return float(sum(samples[-1]["link_bytes"].get(link, (0, 0))[0] for link in links))
 
 
 def _for_nodes(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
@@ -64,11 +68,11 @@ def _for_nodes(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
     base, last = names[0], names[-1]
     page.text(
         f"For the inference nodes: the time to first token of each (p50 and p99), and where it got its "
-        f"fragments when the switch {_bare(last)}."
+        f"fragments in the run {title_of(last)}."
     )
     titles = [
-        "node", *(f"p50 / p99, ms: {_bare(name)}" for name in dict.fromkeys((base, last))), "% from the pool",
-        "% merged", f"% from a {answerer(topology)} alone", "asked again", "requests",
+        "node", *(f"p50 / p99, ms: {title_of(name)}" for name in dict.fromkeys((base, last))),
+        "% from the pool", "% merged", f"% from a {answerer(topology)} alone", "asked again", "requests",
     ]  # fmt: skip
     nodes = sorted({record["node"] for record in runs[last]["requests"]}, key=lambda name: (len(name), name))
     rows = [
@@ -81,10 +85,6 @@ def _for_nodes(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
         for node in nodes
     ]
     page.table("nodes", titles, rows)
-
-
-def _bare(name: str) -> str:
-    return title_of(name).removeprefix("switch ")
 
 
 def _origins(fragments: Mapping[str, int]) -> list[object]:

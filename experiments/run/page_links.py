@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from experiments.page import Choice, Page, base_layout, series_style
-from experiments.run.page_plots import Run, Runs, title_of
+from experiments.page import Choice, Page
+from experiments.run.page_plots import Run, Runs
+from experiments.run.words import title_of
 
 _TO_SWITCH, _FROM_SWITCH = 0, 1
 
 _DRAW = """
-const lines = data.modes.map((mode, i) => Object.assign(
-  {x: mode.t, y: mode.links[chosen.link][chosen.way], name: mode.name, mode: "lines"}, data.looks[i]));
-const layout = Object.assign({}, data.layout, {
-  height: 340, xaxis: {title: {text: "s"}}, yaxis: {title: {text: "Mbit/s"}, rangemode: "tozero"},
+weirDraw(plot, {
+  kind: "lines", title: "Mbit/s of the emulation, " + chosen.link.replace("-", " to "), x: "seconds",
+  series: data.modes.map(mode => ({x: mode.t, y: mode.links[chosen.link][chosen.way], name: mode.name})),
 });
-Plotly.react(plot, lines, layout, {responsive: true, displaylogo: false, displayModeBar: false});
 """
 
 
@@ -36,8 +35,6 @@ def links_over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None
         _DRAW,
         {
             "modes": [{"name": title_of(name), **_rates(run, ordered)} for name, run in runs.items()],
-            "looks": [series_style(number) for number in range(len(runs))],
-            "layout": base_layout(),
         },
     )
 
@@ -45,7 +42,7 @@ def links_over_time(page: Page, topology: Mapping[str, Any], runs: Runs) -> None
 def _rates(run: Run, links: Sequence[str]) -> dict[str, Any]:
     pairs = [(one, two) for one, two in pairwise(run["timeline"]) if two["t_s"] > one["t_s"]]
     return {
-        "t": [two["t_s"] for _, two in pairs],
+        "t": [round(two["t_s"], 2) for _, two in pairs],
         "links": {
             link: [[_mbit_s(one, two, link, way) for one, two in pairs] for way in (_TO_SWITCH, _FROM_SWITCH)]
             for link in links

@@ -8,7 +8,8 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from experiments.page import Page
-from experiments.run.page_plots import Runs, title_of
+from experiments.run.page_plots import Runs
+from experiments.run.words import title_of
 
 _TENANT_DIGITS = 4
 _SHOWN_DIGITS = 8
@@ -47,7 +48,7 @@ def hottest_blocks(page: Page, topology: Mapping[str, Any], policy: str, runs: R
             ]
             for block in blocks
         ]  # fmt: skip
-        page.text(f"The switch {title_of(name).removeprefix('switch ')}:")
+        page.text(f"In the run {title_of(name)}:")
         page.table(f"hottest-{name}", titles, rows)
         if any(reasons.values()):
             page.folded("All that the policy says of them", [" ".join(lines) for lines in reasons.values()])

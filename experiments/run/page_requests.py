@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.page import SERIES, Choice, Page, base_layout
-from experiments.run.page_plots import Runs, answerer, title_of
+from experiments.page import Choice, Page
+from experiments.run.page_plots import Runs, answerer
+from experiments.run.words import title_of
 from hostlib.model.waits import HOME, MERGED, POOL, PROBING, QUEUED
 
 SLOWEST = 10
@@ -25,22 +26,22 @@ _DRAW = """
 const found = data.requests[chosen.mode].filter(r => chosen.node === "all" || r.node === chosen.node);
 found.sort((a, b) => b[chosen.by] - a[chosen.by]);
 const shown = found.slice(0, data.most);
-const labels = shown.map((r, i) => (i + 1) + ". " + r.node + " at " + r.at.toFixed(1) + " s");
-const bars = data.stages.map((name, i) => ({
-  type: "bar", orientation: "h", name: name, y: labels, x: shown.map(r => r.stages[i]),
-  marker: data.looks[i], hovertext: shown.map(r => r.said[i]),
-  hovertemplate: "%{hovertext}: %{x:.3f} s<extra></extra>",
-})).filter(bar => bar.x.some(x => x > 0));
-const end = Math.max(0.001, ...shown.map(r => r[chosen.until]));
-const narrow = plot.clientWidth < 600;
-const layout = Object.assign({}, data.layout, {
-  height: 170 + (narrow ? 90 : 0) + 26 * Math.max(3, shown.length),
-  xaxis: {title: {text: "s since arrival"}, range: [0, 1.02 * end]},
-  yaxis: {autorange: "reversed", automargin: true, tickfont: {size: narrow ? 11 : 13}},
-  barmode: "stack",
-  annotations: shown.length ? [] : [{text: "no such requests", showarrow: false}],
+// Up to the chosen end: of later stages nothing is drawn.
+const parts = shown.map(r => {
+  let left = r[chosen.until];
+  return r.stages.map(part => {
+    const drawn = Math.max(0, Math.min(part, left));
+    left -= drawn;
+    return drawn;
+  });
 });
-Plotly.react(plot, bars, layout, {responsive: true, displaylogo: false, displayModeBar: false});
+const used = data.stages.map((_, i) => i).filter(i => parts.some(part => part[i] > 0));
+weirDraw(plot, {
+  kind: "bars", stacked: true, title: shown.length ? "seconds since arrival" : "no such requests",
+  labels: shown.map((r, i) => (i + 1) + ". " + r.node + " at " + r.at.toFixed(1) + " s"),
+  series: used.map(i => ({name: data.stages[i], values: parts.map(p => p[i]), style: i % 7})),
+  said: shown.map((r, n) => used.map(i => r.said[i] + ": " + parts[n][i].toFixed(3) + " s")),
+});
 """
 
 
@@ -57,11 +58,11 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
     )
     requests = {name: _chosen(run["requests"], homes) for name, run in runs.items()}
     nodes = sorted({request["node"] for part in requests.values() for request in part}, key=_in_order)
-    modes = [(name, title_of(name).removeprefix("switch ")) for name in list(runs)[::-1]]
+    modes = [(name, title_of(name)) for name in list(runs)[::-1]]
     page.choices(
         "requests",
         (
-            Choice("mode", "The switch", modes),
+            Choice("mode", "Run", modes),
             Choice("node", "Node", [("all", "all"), *((node, node) for node in nodes)]),
             Choice("by", "Slowest by", _ORDERS),
             Choice("until", "Drawn up to the", _ENDS),
@@ -71,12 +72,10 @@ def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> Non
             "most": SLOWEST,
             "stages": STAGES,
             "requests": requests,
-            "looks": [_looks(number) for number in range(len(STAGES))],
-            "layout": base_layout(),
         },
     )
     titles = [
-        "the switch", "node", "arrived, s", "first token, ms", *(f"{stage}, ms" for stage in STAGES[:-1]),
+        "run", "node", "arrived, s", "first token, ms", *(f"{stage}, ms" for stage in STAGES[:-1]),
         "stores waited for", "tokens", "ms between tokens",
     ]  # fmt: skip
     rows = [
@@ -97,13 +96,6 @@ def _ms(seconds: float) -> int:
 
 def _in_order(name: str) -> tuple[int, str]:
     return len(name), name
-
-
-def _looks(number: int) -> dict[str, Any]:
-    if number == len(STAGES) - 1:
-        return {"color": "#bbbbbb"}
-    looks = SERIES[number % len(SERIES)]
-    return {"color": looks.colour, "pattern": {"shape": looks.pattern}}
 
 
 def _chosen(requests: Sequence[Mapping[str, Any]], homes: Mapping[str, str]) -> list[dict[str, Any]]:

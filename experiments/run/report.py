@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from emulator import disturbance
-from emulator.machine import ADVICE
 from emulator.modes import MODES
 from emulator.repeats import FIGURES, Repeats
 from emulator.result import Evictions, RunResult
@@ -132,8 +130,8 @@ _WHERE: dict[str, Callable[[RunResult], int]] = {
 """Rows that are left out where none of the plays has any."""
 
 
-def print_report(console: Console, title: str, repeats: Repeats) -> None:
-    """The table, then in words: what it shows, or why it does not count."""
+def print_report(console: Console, title: str, repeats: Repeats, advice: str) -> None:
+    """The table, then in words: what it shows, and whether it counts; `advice` is what helps if not."""
     runs = repeats.typical()
     of = "" if repeats.count == 1 else f"; of {repeats.count} plays the one with the median GET"
     table = Table(title=title + of, title_justify="left")
@@ -156,7 +154,7 @@ def print_report(console: Console, title: str, repeats: Repeats) -> None:
         console.print(disturbance.in_words(name, difference))
     if any(result.tenants for result in runs.values()):
         console.print(_tenant_table(runs))
-    console.print(conclusion(repeats))
+    console.print(conclusion(repeats, advice))
 
 
 def _named(text: str, runs: Mapping[str, RunResult]) -> str:
@@ -217,18 +215,17 @@ def _tenant_table(runs: Mapping[str, RunResult]) -> Table:
     return table
 
 
-def conclusion(repeats: Repeats, markup: bool = True) -> str:
-    """What the table shows, or why it does not count; `markup` is rich's."""
-    said = _conclusion(repeats, repeats.typical())
-    return said if markup else Text.from_markup(said).plain
+def conclusion(repeats: Repeats, advice: str) -> str:
+    """What the table shows, and why it does not count where that is so; in rich's markup."""
+    said = _compared(repeats.typical())
+    if not repeats.overloaded:
+        return said
+    reasons = [f"  {complaint}" for complaint in repeats.complaints()]
+    counts = "[bold red]The machine did not keep up: these figures don't count.[/]"
+    return "\n".join([said, counts, *reasons, advice])
 
 
-def _conclusion(repeats: Repeats, runs: Mapping[str, RunResult]) -> str:
-    if repeats.overloaded:
-        reasons = [f"  {complaint}" for complaint in repeats.complaints()]
-        return "\n".join(
-            ["[bold red]The machine did not keep up: these figures don't count.[/]", *reasons, ADVICE]
-        )
+def _compared(runs: Mapping[str, RunResult]) -> str:
     if not {"no_pool", "pool"} <= runs.keys():
         return "Without a play that only forwards and one with the pool there is nothing to compare."
     without, with_pool = runs["no_pool"], runs["pool"]
@@ -239,11 +236,11 @@ def _conclusion(repeats: Repeats, runs: Mapping[str, RunResult]) -> str:
         by_merging = 1 - runs["merging"].storage_egress_bytes / max(1, without.storage_egress_bytes)
         merging = f" (by merging alone {_amount(by_merging)})"
     said = (
-        f"With merging and pool {_amount(saved)} bytes left the storage nodes{merging}: the switch served "
+        f"With the pool {_amount(saved)} bytes left the storage nodes{merging}: the switch served "
         f"{with_pool.blocks.pool / max(1, fetched):.0%} of the blocks that were fetched, and merged "
         f"{with_pool.merged:,} requests into others in flight. GET of a block, p50 / p99: "
-        f"{without.get_ms.p50:.0f} / {without.get_ms.p99:.0f} ms when the switch forwards, "
-        f"{with_pool.get_ms.p50:.0f} / {with_pool.get_ms.p99:.0f} ms with merging and pool; time to first "
+        f"{without.get_ms.p50:.0f} / {without.get_ms.p99:.0f} ms without, "
+        f"{with_pool.get_ms.p50:.0f} / {with_pool.get_ms.p99:.0f} ms with the pool; time to first "
         f"token: {without.ttft_ms.p50:.0f} / {without.ttft_ms.p99:.0f} and {with_pool.ttft_ms.p50:.0f} / "
         f"{with_pool.ttft_ms.p99:.0f} ms."
     )

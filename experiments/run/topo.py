@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
 
-from mininet.log import setLogLevel
 from pydantic.dataclasses import dataclass
 
 from commands.command import Screen, run_command
@@ -28,10 +27,10 @@ from emulator.scenario import Scenario, controller_config, make_scenario
 from emulator.timeline import Timeline, progress_of
 from experiments.live import Dashboard
 from experiments.logs import open_network
-from experiments.run.live_cli import LiveCli
 from experiments.run.watching import start_watching
 from topologies.engines import make_engine
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
-    check_root()
+    check_machine()
     engine = make_engine(options.engine)
     scenario = make_scenario(options)
     with ExitStack() as stack:
@@ -75,6 +74,10 @@ def _run(screen: Screen, options: RunOptions) -> int:
         stack.callback(timeline.stop)
         stack.enter_context(listening(screen, controller))
         describe(screen, scenario, network)
+        from mininet.log import setLogLevel
+
+        from experiments.run.live_cli import LiveCli
+
         setLogLevel("output")
         LiveCli(network, screen, dashboard, shows_at_once=options.live)
     return 0

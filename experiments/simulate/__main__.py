@@ -15,6 +15,7 @@ from commands.command import Screen, run_command
 from commands.declarations import DECLARED, Place, Within
 from commands.errors import OptionError
 from commands.options import read
+from emulator.machine import advice
 from emulator.repeats import Repeats
 from experiments.run.report import print_report
 from experiments.simulate.emulate import Emulator
@@ -64,7 +65,8 @@ def _run(screen: Screen, chosen: Options) -> int:
 def _emulate(scenario: Scenario, sigma: float, screen: Screen) -> int:
     emulator = Emulator(scenario, sigma)
     runs = {name: emulator.play(pool).run for name, pool in (("no_pool", False), ("pool", True))}
-    print_report(screen.console, scenario.name, Repeats({name: (run,) for name, run in runs.items()}))
+    repeats = Repeats({name: (run,) for name, run in runs.items()})
+    print_report(screen.console, scenario.name, repeats, advice())
     return 0
 
 

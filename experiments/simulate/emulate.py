@@ -30,7 +30,8 @@ from simulator.machine_costs import MEASURED, MachineCosts
 from simulator.scenario import GB, Scenario, ScenarioError
 from simulator.simulation import prepare
 from topologies.engines import make_engine
-from topologies.network import Network, check_root
+from topologies.machine_check import check_machine
+from topologies.network import Network
 from topologies.shaping import burst_bytes
 from workload.compression import NONE
 from workload.levels import Ladder
@@ -79,7 +80,7 @@ class Emulator:
 
     def play(self, pool: bool, opened: Open = Network) -> Emulated:
         """Set everything up, play once, take it down."""
-        check_root()
+        check_machine()
         engine = make_engine("embedded")
         with opened(self._run.fabric, engine) as network:
             artifacts = engine.compile(PROGRAM, self._run.defines, network.directory)

@@ -12,8 +12,9 @@ from plotly.subplots import make_subplots
 
 from commands.intervals import Interval
 from experiments.page import SERIES, base_layout, series_style
-from experiments.page.report import Plot
 
+Plot = tuple[go.Figure, str]
+"""A figure, and what it shows for those who can't see it."""
 Series = Mapping[str, tuple[Sequence[float], Sequence[Interval]]]
 """Name -> x, and y with its interval."""
 NAME_CHARACTERS = 48

@@ -52,7 +52,7 @@ from experiments.study.results import code_hash
 from simulator.scenario import GB, SWITCHES, Scenario
 from simulator.simulation import simulate
 from topologies.engines import make_engine
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 BLOCK_GB = 512 * 327_680 / GB
 """Of llama3-70b, two bytes a value."""
@@ -202,7 +202,7 @@ def _run(screen: Screen, options: LiveOptions) -> int:
     for key, seed in turns:
         record = found[record_name(key, seed)]
         if PLAYED not in record and time.monotonic() - began_s < 60 * options.minutes:
-            check_root()
+            check_machine()
             screen.say(f"playing: {DESIGNS[key].label}, seed {seed}")
             emulator = Emulator(scenario(DESIGNS[key], seed), options.scale)
             record[PLAYED] = played(emulator, DESIGNS[key], opened)

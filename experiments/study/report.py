@@ -9,8 +9,8 @@ from pathlib import Path
 
 from commands.intervals import Interval
 from experiments.page import Page
-from experiments.page.report import Plot
 from experiments.study.adaptive import Coarse
+from experiments.study.figures import Plot
 from experiments.study.panels.panel import Panel
 from experiments.study.table import Table
 

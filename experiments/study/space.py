@@ -1,8 +1,8 @@
 """Many settings, once each and briefly: by which axis a pool's gain moves, over the whole space.
 
 The map (setting_map.py) asks a few settings thoroughly; here POINTS simulations are spread over settings
-drawn as there, five systems a setting, each setting with a seed of its own. Requests are few, so most of a run
-is its cold start.
+drawn as there, five systems a setting, each setting with a seed of its own. Requests are few, so most of a
+run is its cold start.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from emulator.machine import ADVICE
+from emulator.machine import advice
 from emulator.result import revision
 from experiments.validate.calibrate import TYPICAL_LIST
 from experiments.validate.emulator import Comparison
@@ -34,7 +34,7 @@ def emulated_section(comparison: Comparison) -> Section:
     if comparison.emulated.overloaded:
         complaints = "; ".join(comparison.emulated.complaints)
         verdict = "**The machine did not keep up, so the emulator's figures don't count**"
-        text = f"{text}\n{verdict} ({complaints}). {ADVICE}\n"
+        text = f"{text}\n{verdict} ({complaints}). {advice()}\n"
     if comparison.emulated.drifted:
         times = f"{1 + comparison.emulated.drift:.2f} times as long"
         text += f"\n**The machine drifted**: after the play it took {times} as before.\n"

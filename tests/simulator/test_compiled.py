@@ -81,14 +81,14 @@ def test_what_was_imported_in_python_stays_in_python() -> None:
 def test_a_build_belongs_to_its_sources_and_what_they_import_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (*compiled.sources(), "requirements.lock"):
+    for name in (*compiled.sources(), "requirements-all.lock"):
         copy = tmp_path / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((compiled.ROOT / name).read_bytes())
     here = compiled.folder()
     monkeypatch.setattr(compiled, "ROOT", tmp_path)
     assert compiled.folder() == here
-    lock = tmp_path / "requirements.lock"
+    lock = tmp_path / "requirements-all.lock"
     edits = [
         (tmp_path / "simulator/client.py", b"", b"#"),
         (tmp_path / "controller/pool/hit_meter.py", b"", b"#"),  # its constants are compiled in

@@ -49,7 +49,9 @@ def processes_of(directory: Path) -> list[int]:
 @needs_root
 def test_hosts_have_their_addresses_and_know_each_other() -> None:
     with Network(star(2, 1, 1e7), BrokenEngine()) as net:
-        shown = net.mininet["node1"].cmd("ip -4 -o addr show dev node1-eth0; ip neigh")
+        shown = net.mininet["node1"].cmd(
+            "ip -color=never -4 -o addr show dev node1-eth0; ip -color=never neigh"
+        )
     assert "10.0.0.1/8" in shown
     assert re.search(r"10\.0\.0\.3 dev node1-eth0 lladdr 02:00:00:00:00:03 PERMANENT", shown)
     assert "10.255.0.1 dev node1-eth0" in shown
@@ -59,7 +61,7 @@ def test_hosts_have_their_addresses_and_know_each_other() -> None:
 def test_links_are_shaped_and_offloads_off() -> None:
     with Network(star(1, 1, 2.5e9), BrokenEngine()) as net:
         for name, interface in (("node1", "node1-eth0"), ("s1", "s1-eth1")):
-            assert "rate 2500Mbit" in net.mininet[name].cmd(f"tc class show dev {interface}")
+            assert "rate 2500Mbit" in net.mininet[name].cmd(f"tc -color=never class show dev {interface}")
             assert "tx-checksumming: off" in net.mininet[name].cmd(f"ethtool -k {interface}")
 
 

@@ -24,7 +24,7 @@ def counted(beyond_mtu: int = 0, **drops: int) -> Statistics:
         "unfinished_checksums": 0,
         "error": "",
     }
-    return {"drops": {**dict.fromkeys(DROP_CAUSES, 0), **drops}, "ports": {3: port}}
+    return {"drops": {**dict.fromkeys(DROP_CAUSES, 0), **drops}, "ports": {3: port}, "queues": {}}
 
 
 def test_a_drop_names_port_count_and_reason(caplog: pytest.LogCaptureFixture) -> None:

@@ -20,7 +20,8 @@ def test_everything_that_a_script_for_bmv2_gives() -> None:
     assert (options.device_id, options.program) == (7, Path("program.json"))
     assert (options.address, options.cpu_port) == ("127.0.0.1:50051", 255)
     assert options.log_packets
-    assert options.without_effect == ("--thrift-port", "--log-level", "--nanolog", "--disable-swap")
+    assert options.without_effect == ("--log-level", "--nanolog", "--disable-swap")
+    assert options.thrift_port == 9090
 
 
 def test_what_to_write_down() -> None:
@@ -50,6 +51,8 @@ def test_tls() -> None:
     [
         ("", "no program given"),
         ("--no-p4 program.p4", "--no-p4 means no program"),
+        ("--no-p4 --use-files 0 --pcap", "in files already"),
+        ("--no-p4 --thrift-port 70000", "not in 0 to 65535"),
         ("--no-p4 -i 1", "expected PORT@IF"),
         ("--no-p4 -i x@veth", "expected PORT@IF"),
         ("--no-p4 -i 511@veth", "from 0 to 510"),
@@ -64,7 +67,6 @@ def test_tls() -> None:
         ("--no-p4 -- --dp-grpc-server-addr x:1", "use the library form"),
         ("--no-p4 --trace-port 1", "need --trace FILE"),
         ("--no-p4 --trace x --trace-frame 0", "even number of hex digits"),
-        ("--no-p4 --use-files 0", "library form"),
         ("--no-p4 --nonsense", "unrecognized arguments: --nonsense"),
         ("--no-p4 --device-id x", "'x' is not a number"),
     ],
@@ -72,6 +74,19 @@ def test_tls() -> None:
 def test_command_lines_that_make_no_sense(arguments: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         parse_switch_options(arguments.split())
+
+
+def test_packets_in_files() -> None:
+    options = parse_switch_options(["-i", "0@pcaps/a", "--use-files", "2", "program.p4"])
+    assert (options.files_after_s, options.ports) == (2, {0: "pcaps/a"})
+
+
+def test_p4runtime_may_listen_elsewhere_where_thrift_is_what_was_asked_for() -> None:
+    """So that several switches started as simple_switch do not want the same address."""
+    assert parse_switch_options(["--no-p4", "--thrift-port", "9091"]).may_listen_elsewhere
+    with_address = "--no-p4 --thrift-port 9091 -- --grpc-server-addr 127.0.0.1:9559"
+    assert not parse_switch_options(with_address.split()).may_listen_elsewhere
+    assert not parse_switch_options(["--no-p4"]).may_listen_elsewhere
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ SOURCE = "program.c"
 class CompiledProgram:
     """A program and the shared object that runs it. `messages`: what its log_msg and assert say;
     `trace_sites`: where it tells of a packet, if it was compiled to be traced. `quick`: a shared object to be
-    used until `finish` has made `library`, if that is still to be made. `warnings`: of the front end."""
+    used until `finish` has made `library`, if that is still to be made. `custom_crcs`: the bits of each
+    call of crc16_custom and crc32_custom, in their order. `warnings`: of the front end."""
 
     program: Program
     library: Path
@@ -38,6 +39,7 @@ class CompiledProgram:
     trace_sites: tuple[TraceSite, ...] = ()
     tracing: Tracing = Tracing.OFF
     quick: Path | None = None
+    custom_crcs: tuple[int, ...] = ()
     warnings: tuple[CompileWarning, ...] = ()
 
 
@@ -56,7 +58,14 @@ def build(
     generated = generate(program, externs, tracing)
     source = generated.source
     library = building.cache_directory() / _key_of(source, sanitize=sanitize) / LIBRARY
-    compiled = CompiledProgram(program, library, generated.messages, generated.trace_sites, tracing)
+    compiled = CompiledProgram(
+        program,
+        library,
+        generated.messages,
+        generated.trace_sites,
+        tracing,
+        custom_crcs=generated.custom_crcs,
+    )
     if building.is_intact(library):
         building.mark_used(library.parent)
         return compiled

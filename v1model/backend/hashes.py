@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from v1model import ir
     from v1model.backend.writer import Writer
 
-# Algorithms over plain bytes: the C call up to the bytes. The custom CRCs have their defaults.
+# Algorithms over plain bytes: the C call up to the bytes. The custom CRCs by default.
 HASHES = {
     "crc32": "hash_crc32(&sw->crc32, ",
     "crc32_custom": "hash_crc32(&sw->crc32, ",
@@ -21,6 +21,7 @@ HASHES = {
     "identity": "hash_identity(",
     "xor16": "hash_xor16(",
 }
+CUSTOM_CRC_BITS = {"crc16_custom": 16, "crc32_custom": 32}
 
 
 def hash_of(writer: Writer, algorithm: str, value: ir.Expr, *, with_payload: bool = False) -> str:
@@ -36,11 +37,20 @@ def hash_of(writer: Writer, algorithm: str, value: ir.Expr, *, with_payload: boo
     if algorithm not in HASHES:
         raise UnsupportedError(f"hash algorithm {algorithm}; there are csum16, random, {', '.join(HASHES)}")
     if not with_payload:
-        return f"{HASHES[algorithm]}{fields.data}, {fields.length})"
+        return _call(writer, algorithm, fields.data, fields.length)
     length = function.name("length")
     function.emit(f"uint32_t {length} = {fields.length};", f"memcpy(sw->scratch, {fields.data}, {length});")
     function.emit(f"memcpy(sw->scratch + {length}, {payload[0]}, {payload[1]});")
-    return f"{HASHES[algorithm]}sw->scratch, {length} + {payload[1]})"
+    return _call(writer, algorithm, "sw->scratch", f"{length} + {payload[1]}")
+
+
+def _call(writer: Writer, algorithm: str, data: str, length: str) -> str:
+    """The call over plain bytes. A custom CRC has the parameters that the control plane gave, if it did."""
+    usual = f"{HASHES[algorithm]}{data}, {length})"
+    if algorithm not in CUSTOM_CRC_BITS:
+        return usual
+    crc = f"sw->custom_crcs[{writer.unit.custom_crc(CUSTOM_CRC_BITS[algorithm])}]"
+    return f"({crc}.is_set ? hash_custom_crc(&{crc}, {data}, {length}) : {usual})"
 
 
 def integer(writer: Writer, value: ir.Expr) -> str:

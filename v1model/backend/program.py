@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A C file, and what the numbers in its log messages and traces stand for."""
+    """A C file, what the numbers in its messages and traces stand for, and the bits of its custom CRCs."""
 
     source: str
     messages: tuple[LogMessage, ...]
     trace_sites: tuple[TraceSite, ...]
+    custom_crcs: tuple[int, ...] = ()
 
 
 def generate(
@@ -70,7 +71,7 @@ def generate(
         list(_description(unit)),
     ]
     source = "\n".join(line for part in parts for line in part) + "\n"
-    return Generated(source, tuple(unit.messages), tuple(unit.trace_sites))
+    return Generated(source, tuple(unit.messages), tuple(unit.trace_sites), tuple(unit.custom_crcs))
 
 
 def _emitted_bytes(statements: Sequence[ir.Stmt]) -> int:

@@ -52,6 +52,9 @@ class LogMessage:
     is_failure: bool = False
 
 
+MAX_CUSTOM_CRCS = 64  # CUSTOM_CRCS in runtime/switch.h
+
+
 @dataclass
 class Unit:
     """Collected while functions are generated, written out by `program.generate`."""
@@ -62,6 +65,7 @@ class Unit:
     types: Types = field(default_factory=Types)
     constants: list[str] = field(default_factory=list)
     messages: list[LogMessage] = field(default_factory=list)
+    custom_crcs: list[int] = field(default_factory=list)  # bits of each call of a custom CRC
     kept: list[tuple[ir.Expr, ...]] = field(default_factory=list)  # by site - 1
     digest_calls: list[tuple[int, tuple[ir.Expr, ...]]] = field(default_factory=list)  # (digest, leaves)
     captures: list[str] = field(default_factory=list)  # members of struct phv: values of locals
@@ -104,6 +108,13 @@ class Unit:
         """A number (from 1) for a call that keeps these l-values in the packet's next life."""
         self.kept.append(kept)
         return len(self.kept)
+
+    def custom_crc(self, bits: int) -> int:
+        """The number of a call of crc16_custom or crc32_custom, whose parameters can be set."""
+        if len(self.custom_crcs) == MAX_CUSTOM_CRCS:
+            raise UnsupportedError(f"more than {MAX_CUSTOM_CRCS} calls with crc16_custom or crc32_custom")
+        self.custom_crcs.append(bits)
+        return len(self.custom_crcs) - 1
 
     def message(self, message: LogMessage) -> int:
         self.messages.append(message)

@@ -28,6 +28,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "inject": (c_int32, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint64)),
     "take_outputs": (c_uint32, (c_void_p, _POINTER)),
     "now_us": (c_uint64, (c_void_p,)),
+    "set_custom_crc": (None, (c_void_p, c_uint32, c_void_p)),
     "set_clock": (None, (c_void_p, c_uint64)),
     "drops": (c_uint64, (c_void_p, c_uint32)),
     "insert": (c_uint32, (c_void_p, c_uint32, c_char_p, c_char_p, c_int32, c_char_p, c_char_p, c_uint64)),

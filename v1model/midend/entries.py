@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model import ir
+from v1model.dataplane import MAX_PRIORITY
 from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend import types as t
@@ -40,9 +41,6 @@ def _pattern(value: ir.Expr, node: ast.Node) -> int:
 
 def _width(type_: ir.Type) -> int:
     return type_.width if isinstance(type_, ir.Bits) else 1
-
-
-MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's are int32
 
 
 def table_entries(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError
 from v1model.ir import ActionCall
+from v1model.p4runtime import constraints
 from v1model.p4runtime.values import is_plain
 from v1model.protos.p4.v1 import p4runtime_pb2
 
@@ -35,6 +36,7 @@ class ActionTranslator:
             is_plain(codec, types[name].width) for _, codec, name in self._params.values()
         )
         """No value is translated."""
+        self.restriction = constraints.restriction_of(info.preamble, "action_restriction", list(types))
         self._in_order = [(param_id, codec) for param_id, (_, codec, _) in self._params.items()]
 
     def decode(self, message: p4runtime_pb2.Action) -> ActionCall:
@@ -53,7 +55,11 @@ class ActionTranslator:
         if None in arguments:
             missing = [name for index, _, name in self._params.values() if arguments[index] is None]
             raise DataPlaneError("INVALID_ARGUMENT", f"{self.name}: no value for {', '.join(missing)}")
-        return ActionCall(self.name, tuple(arguments))  # type: ignore[arg-type]  # no None is left
+        call = ActionCall(self.name, tuple(arguments))  # type: ignore[arg-type]  # no None is left
+        if self.restriction is not None:
+            names = (name for _, _, name in self._params.values())
+            self.restriction.require(dict(zip(names, call.arguments, strict=True)))
+        return call
 
     def encode(self, call: ActionCall, message: p4runtime_pb2.Action) -> None:
         """Fills `message`."""

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FORMAT = "weir-v1model/1"
 # p4.tmp.P4DeviceConfig on the wire
@@ -25,8 +29,9 @@ class DeviceConfig:
     name: str
     source: str
 
-    def encode(self) -> bytes:
-        content = {"format": FORMAT, "name": self.name, "source": self.source}
+    def encode(self, description: Mapping[str, object] | None = None) -> bytes:
+        """`description`: what tools for BMv2 read of p4c's JSON. The switch needs nothing of it."""
+        content = {"format": FORMAT, "name": self.name, "source": self.source, **(description or {})}
         return (json.dumps(content, indent=1) + "\n").encode()
 
     @classmethod
@@ -43,7 +48,7 @@ class DeviceConfig:
             raise _invalid("p4_device_config is not JSON") from None
         if not isinstance(content, dict):
             raise _invalid("p4_device_config is not a JSON object")
-        if "__meta__" in content or "pipelines" in content:
+        if "format" not in content and ("__meta__" in content or "pipelines" in content):
             raise _invalid("p4_device_config is p4c's JSON for BMv2, which the embedded switch does not read")
         name, source = content.get("name"), content.get("source")
         if content.get("format") != FORMAT or not isinstance(name, str) or not isinstance(source, str):

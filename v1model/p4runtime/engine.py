@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 class EmbeddedEngine:
     """`ports`: number to interface. `cpu_port` None: no packet-in and packet-out. `externs`: the C of
     externs that are not v1model's, for every program; `recording`: what to write down of packets;
-    `priority_queues`: of each port, 0: none."""
+    `priority_queues`: of each port, 0: none; `in_files`: ports are files that somebody else reads and writes,
+    with the library form."""
 
     def __init__(
         self,
@@ -40,10 +41,13 @@ class EmbeddedEngine:
         externs: ExternSource | None = None,
         recording: Recording | None = None,
         priority_queues: int = 0,
+        *,
+        in_files: bool = False,
     ) -> None:
         self._externs = externs
         self._recorder = Recorder(recording or Recording(), ports)
-        self._ports = dict(ports)
+        self._ports = {} if in_files else dict(ports)
+        self._in_files = in_files
         self._cpu_port = NO_CPU_PORT if cpu_port is None else cpu_port
         self._reservations = Reservations()
         self._connected: Switch | None = None
@@ -89,7 +93,8 @@ class EmbeddedEngine:
             data_plane.enable_queues(self._priority_queues)
         for (name, port_, priority), value in self._queue_limits.items():
             data_plane.limit_queues({name: value}, port_, priority)
-        data_plane.start()
+        if not self._in_files:
+            data_plane.start()
         make_full_build(data_plane)
 
     def discard(self, data_plane: DataPlane) -> None:
@@ -97,6 +102,29 @@ class EmbeddedEngine:
         if data_plane is self._connected:
             self._connected, self._attached = None, []
         data_plane.close()
+
+    def add_port(self, port: int, interface: str) -> None:
+        """Attach an interface while the switch runs, also for later programs. Raises DataPlaneError."""
+        if port in self._ports or interface in self._ports.values():
+            raise DataPlaneError("ALREADY_EXISTS", f"port {port} or interface {interface} is in use")
+        if self._connected is None:
+            raise DataPlaneError("FAILED_PRECONDITION", "there is no program yet")
+        self._connected.attach(port, interface)
+        self._ports[port] = interface
+        self._attached.append(port)
+
+    def remove_port(self, port: int) -> None:
+        """Give an interface up while the switch runs. Raises DataPlaneError if it is no port."""
+        if self._connected is None or port not in self._attached:
+            raise DataPlaneError("NOT_FOUND", f"no port {port}")
+        self._connected.detach(port)
+        self._attached.remove(port)
+        del self._ports[port]
+
+    @property
+    def connected(self) -> Switch | None:
+        """The switch that has the ports; None before there is one."""
+        return self._connected
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
         """`Switch.limit_queues`, also for later programs. Raises DataPlaneError."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import grpc
 from google.protobuf import json_format, struct_pb2
@@ -28,9 +28,22 @@ if TYPE_CHECKING:
 # The largest device config with its P4Info, or some 100,000 table entries; in memory several times over.
 MAX_MESSAGE_BYTES = 16 << 20
 MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
-STATISTICS_SERVICE = "weir.v1model.Switch"
+OWN_SERVICE = "weir.v1model.Switch"
 QUEUE_SERVICE = "weir.v1model.Queues"
 _SERVICE = p4runtime_pb2.DESCRIPTOR.services_by_name["P4Runtime"]
+
+
+class OwnCalls(Protocol):
+    """What the switch does beside P4Runtime."""
+
+    def statistics(self) -> object:
+        """Return what the switch counted."""
+
+    def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
+        """As `Switch.limit_queues`."""
+
+    def call(self, data: bytes) -> bytes:
+        """Return the answer to a Thrift message. Raises DataPlaneError if it is none."""
 
 
 def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message]:
@@ -56,19 +69,28 @@ def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message
     return grpc.method_handlers_generic_handler(_SERVICE.full_name, methods)
 
 
-def statistics_handlers(
-    service: P4RuntimeService, read: Callable[[], object]
-) -> grpc.GenericRpcHandler[bytes, bytes]:
-    """weir.v1model.Switch/Statistics, which is not P4Runtime's: what `read` counts, as JSON. The request is
-    empty."""
+def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHandler[bytes, bytes]:
+    """The service weir.v1model.Switch, which is not P4Runtime's, for weir-cli.
+
+    Statistics: what `own` counts, as JSON; the request is empty. Call, for the primary alone: a WriteRequest
+    with one extern entry, whose value is a call of BMv2's Thrift services; the answer is Thrift's, too.
+    """
 
     def statistics(_request: Message, _context: grpc.ServicerContext) -> bytes:
-        return json.dumps(read()).encode()
+        return json.dumps(own.statistics()).encode()
 
-    behaviour = partial(_answer, service, statistics, p4runtime_pb2.CapabilitiesRequest, is_stream=False)
-    return grpc.method_handlers_generic_handler(
-        STATISTICS_SERVICE, {"Statistics": grpc.stream_stream_rpc_method_handler(behaviour)}
-    )
+    def call(request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext) -> bytes:
+        data = b"".join(update.entity.extern_entry.entry.value for update in request.updates)
+        return service.as_primary(request, context, lambda: own.call(data))
+
+    behaviours = {
+        "Statistics": partial(
+            _answer, service, statistics, p4runtime_pb2.CapabilitiesRequest, is_stream=False
+        ),
+        "Call": partial(_answer, service, call, p4runtime_pb2.WriteRequest, is_stream=False),
+    }
+    methods = {name: grpc.stream_stream_rpc_method_handler(one) for name, one in behaviours.items()}
+    return grpc.method_handlers_generic_handler(OWN_SERVICE, methods)
 
 
 def queue_handlers(

@@ -16,13 +16,14 @@ from v1model.p4runtime.entity import Answer, EntityHandler, invalid
 from v1model.p4runtime.packet_io import PacketHeader
 from v1model.p4runtime.profile_entities import GroupHandler, MemberHandler
 from v1model.p4runtime.replication_entities import ReplicationHandler
+from v1model.p4runtime.rollback import write_all_or_none
 from v1model.p4runtime.schema import Schema
 from v1model.p4runtime.table_entities import TableHandler
 from v1model.p4runtime.value_set_entities import ValueSetHandler
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from v1model import ir
@@ -87,6 +88,19 @@ class Pipeline:
                 if len(results) < end:
                     results.append(self._write_one(batch.updates[len(results)]))
                     batch.cursor = self._writer.skip(batch.serialized, batch.cursor)
+
+    def write_atomically(
+        self, updates: Sequence[p4runtime_pb2.Update], *, pauses_packets: bool
+    ) -> list[DataPlaneError | None]:
+        """All updates or none of them; ABORTED for those that another one's error undid. `pauses_packets`: no
+        packet is processed meanwhile, so each sees the state before or after."""
+        pause = self.data_plane.paused() if pauses_packets else nullcontext()
+        with self._lock:
+            self._check_in_use()
+            with pause:
+                tables = self._schema.tables.values()
+                direct = {table.id: (table.has_direct_counter, table.has_direct_meter) for table in tables}
+                return write_all_or_none(updates, self._handler, self._write_one, direct)
 
     def read(
         self,

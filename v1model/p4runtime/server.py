@@ -10,12 +10,10 @@ import grpc
 
 from v1model.p4runtime.address import ServerError
 from v1model.p4runtime.calls import MAX_RUNNING, MAX_WAITING
-from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, handlers, queue_handlers, statistics_handlers
+from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, OwnCalls, handlers, own_handlers, queue_handlers
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from v1model.p4runtime.address import TlsFiles
     from v1model.p4runtime.device import Engine
 
@@ -50,8 +48,7 @@ def allow_connections() -> None:
 
 
 class P4RuntimeServer:
-    """Serves one device at `address`: HOST:PORT (port 0 takes a free one) or unix:PATH. `statistics`: what
-    the switch counted, for weir-cli; `limit_queues`: what it calls for queues."""
+    """Serves one device at `address`: HOST:PORT (port 0 takes a free one) or unix:PATH."""
 
     def __init__(
         self,
@@ -59,21 +56,20 @@ class P4RuntimeServer:
         device_id: int,
         engine: Engine,
         tls: TlsFiles | None = None,
-        statistics: Callable[[], object] | None = None,
-        limit_queues: Callable[[Mapping[str, int], int | None, int | None], None] | None = None,
     ) -> None:
         self.service = P4RuntimeService(device_id, engine)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(THREADS, thread_name_prefix="p4runtime"), options=OPTIONS
         )
         self._server.add_generic_rpc_handlers((handlers(self.service),))
-        if statistics is not None:
-            self._server.add_generic_rpc_handlers((statistics_handlers(self.service, statistics),))
-        if limit_queues is not None:
-            self._server.add_generic_rpc_handlers((queue_handlers(self.service, limit_queues),))
         self.port = self._bind(address, tls)
         host, colon, port = address.rpartition(":")
         self.address = f"{host}:{self.port}" if colon and port.isdigit() else address
+
+    def serve_own_calls(self, own: OwnCalls) -> None:
+        """Serve weir-cli's calls, too. To be called before `start`."""
+        both = own_handlers(self.service, own), queue_handlers(self.service, own.limit_queues)
+        self._server.add_generic_rpc_handlers(both)
 
     def start(self) -> None:
         self._server.start()

@@ -20,7 +20,7 @@ from v1model.p4runtime.turns import Turns
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from v1model.p4runtime.device import Engine
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 API_VERSION = "1.4.0"
 MAX_STREAMS = 64  # of controllers that took part in arbitration; each keeps a thread and one that reads
 MAX_UPDATES = 65_536  # of a Write, some 5 s of work
+MAX_ATOMIC_UPDATES = 4_096  # of one that is written without a pause, so that it can be undone; under 1 s
 MAX_ENTITIES = 65_536  # of a Read
 # Updates that are written without a pause, at most some 10 ms: so long do packets for and from the
 # controller, reads, other roles' writes and the election of a new primary wait.
@@ -120,6 +121,11 @@ class P4RuntimeService:
     ) -> list[DataPlaneError | None]:
         """What became of each update. A batch that loses its primary half-way ends there."""
         pipeline = self._pipeline_to_write(request)
+        if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
+            pauses = request.atomicity == p4runtime_pb2.WriteRequest.DATAPLANE_ATOMIC
+            with self._turn(context), self._write_lock:
+                self._check_primary(request)
+                return pipeline.write_atomically(request.updates, pauses_packets=pauses)
         batch = Batch(request)
         while True:
             try:
@@ -136,12 +142,12 @@ class P4RuntimeService:
     def _pipeline_to_write(self, request: p4runtime_pb2.WriteRequest) -> Pipeline:
         self._check_primary(request)
         pipeline = self.device.pipeline
-        if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
-            raise DataPlaneError("UNIMPLEMENTED", "the only atomicity is CONTINUE_ON_ERROR")
-        if len(request.updates) > MAX_UPDATES:
+        is_atomic = request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR
+        most = MAX_ATOMIC_UPDATES if is_atomic else MAX_UPDATES
+        if len(request.updates) > most:
             raise DataPlaneError(
                 "RESOURCE_EXHAUSTED",
-                f"{len(request.updates)} updates in one request; send at most {MAX_UPDATES} at a time",
+                f"{len(request.updates)} updates in one request; send at most {most} at a time",
             )
         return pipeline
 
@@ -258,6 +264,18 @@ class P4RuntimeService:
 
     def _running(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
         return self.calls.running(context.peer(), is_primary=self._is_of_primary(context))
+
+    def as_primary(
+        self, request: PrimaryRequest, context: grpc.ServicerContext, do: Callable[[], bytes]
+    ) -> bytes:
+        """Return what `do` answers, if the request is a primary's."""
+        try:
+            with self._running(context):
+                self._check_primary(request)
+                answer = do()
+        except DataPlaneError as error:
+            _abort(context, error)
+        return answer
 
     # --- checks
 

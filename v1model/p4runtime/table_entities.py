@@ -73,6 +73,7 @@ class TableHandler:
     def _insert(self, table: TableTranslator, key: TableEntry, message: p4runtime_pb2.TableEntry) -> None:
         if not message.HasField("action"):
             raise invalid(f"table {table.name}: an entry to insert needs an action")
+        table.check_restriction(key)
         entry = self._with_action(table, key, message)
         try:
             self._data_plane.insert(entry)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.dataplane import DataPlaneError, TableEntry, WireTable
+from v1model.p4runtime import constraints
 from v1model.p4runtime.matches import KeyTranslator
 from v1model.protos.p4.config.v1 import p4info_pb2
 from v1model.protos.p4.v1 import p4runtime_pb2
@@ -51,12 +52,15 @@ class TableTranslator:
         self._actions_by_name = {action.name: action for action in self._actions.values()}
         if missing := {action.action for action in table.actions} - set(self._actions_by_name):
             raise self._invalid(f"the P4Info leaves out its actions {', '.join(sorted(missing))}")
+        self._matched = [key for key in table.keys if key.match_kind != "selector"]
+        names = [key.name for key in self._matched]
+        self._restriction = constraints.restriction_of(info.preamble, "entry_restriction", names)
         self._entry_actions = {ref.id for ref in info.action_refs if ref.scope in _ENTRY_SCOPES}
         self._default_actions = {ref.id for ref in info.action_refs if ref.scope in _DEFAULT_SCOPES}
 
     def as_wire(self) -> WireTable | None:
         """Without actions whose arguments are translated. None: a key is, or entries can't be written."""
-        if self.is_const or self.is_indirect or not self._keys.is_plain:
+        if self.is_const or self.is_indirect or not self._keys.is_plain or self._restriction:
             return None
         actions = [
             self._actions[action_id] for action_id in self._actions if action_id in self._entry_actions
@@ -66,9 +70,23 @@ class TableTranslator:
             self.id,
             self.name,
             tuple((field.id, field.wire_kind) for field in fields),
-            tuple((action.id, action.name, action.param_ids) for action in actions if action.is_plain),
+            tuple(
+                (action.id, action.name, action.param_ids)
+                for action in actions
+                if action.is_plain and not action.restriction
+            ),
             may_modify=not self.has_direct_meter,
         )
+
+    def check_restriction(self, entry: TableEntry) -> None:
+        """Raises INVALID_ARGUMENT if an entry does not satisfy the table's @entry_restriction."""
+        if self._restriction is None:
+            return
+        values: dict[str, int | constraints.Matched] = {constraints.PRIORITY: entry.priority}
+        for key, match in zip(self._matched, entry.matches, strict=True):
+            width = key.expression.type.width if isinstance(key.expression.type, ir.Bits) else 1
+            values[key.name] = constraints.matched(key.match_kind, width, match)
+        self._restriction.require(values)
 
     # --- wire to data plane
 

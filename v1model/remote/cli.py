@@ -11,10 +11,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from v1model import without_effect
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
+from v1model.multicast_nodes import MulticastNodes
 from v1model.remote.data_plane import RemoteDataPlane, running_program
-from v1model.remote.ports import show_ports
+from v1model.remote.device import REFUSED, DeviceCommands
+from v1model.remote.direct import CounterAndMeterCommands
+from v1model.remote.own_calls import OwnCalls, RemoteNodes, p4runtime_address
 from v1model.remote.profiles import ProfileCommands
 from v1model.remote.queues import QueueCommands
 from v1model.remote.session import Session
@@ -30,24 +34,31 @@ PROMPT = "RuntimeCmd: "
 
 
 class Commands:
-    """One line at a time. Raises ValueError or DataPlaneError with what is wrong."""
+    """One line at a time. Raises ValueError, DataPlaneError, CompileError or OSError with what is wrong."""
 
-    def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, session: Session, source: Path | None, say: Callable[[str], None]) -> None:
+        """`source`: the switch's program where the switch can't tell."""
+        self._session, self._source, self._say = session, source, say
+        self._load()
+
+    def _load(self) -> None:
+        """Learn what the switch runs, and forget the handles of what it ran before."""
+        program, schema = running_program(self._session, self._source)
+        data_plane, say = RemoteDataPlane(self._session, program, schema), self._say
+        calls = OwnCalls(self._session)
         tables = TableCommands(data_plane, say)
+        nodes = RemoteNodes(calls, MulticastNodes(data_plane))
+        # The commands use no more of a data plane than RemoteDataPlane has.
+        switch = SwitchCommands(data_plane, say, nodes)  # type: ignore[arg-type]
+        self._switch = switch
         self._named = {
             **tables.commands,
             **ProfileCommands(data_plane, tables, say).commands,
             **ValueSetCommands(data_plane, say).commands,
+            **CounterAndMeterCommands(data_plane, tables, switch, say).commands,
             **QueueCommands(data_plane).commands,
-            "show_ports": (0, lambda _: self._show_ports(data_plane)),
+            **DeviceCommands(self._session, data_plane, calls, say, self._load).commands,
         }
-        # The commands use no more of a data plane than RemoteDataPlane has.
-        self._switch = SwitchCommands(data_plane, say)  # type: ignore[arg-type]
-
-    def _show_ports(self, data_plane: RemoteDataPlane) -> None:
-        for line in show_ports(data_plane.statistics()):
-            self._say(line)
 
     def run(self, line: str) -> None:
         words = line.split("#", 1)[0].split()
@@ -60,7 +71,9 @@ class Commands:
                 raise ValueError(f"{name} takes {minimum} arguments or more")
             command(arguments)
         elif name == "help":
-            self._say("\n".join(sorted([*self._named, *self._switch.names()])))
+            self._say("\n".join(sorted({*self._named, *self._switch.names()})))
+        elif name in REFUSED:
+            raise ValueError(f"{name} is not supported: {REFUSED[name]}")
         else:
             self._switch.run(name, arguments)
 
@@ -68,10 +81,15 @@ class Commands:
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: every command was done; 1: one was not, the others were."""
     options = _options(arguments)
+    try:
+        if options.thrift_port is not None:
+            options.address = p4runtime_address(options.thrift_port)
+    except (OSError, EOFError, DataPlaneError) as error:
+        print(f"weir-cli: no weir-switch with --thrift-port {options.thrift_port}: {error}", file=sys.stderr)
+        return FAILURE
     session = Session(options.address, options.device_id, options.election_id)
     try:
-        program, schema = running_program(session, options.program)
-        commands = Commands(RemoteDataPlane(session, program, schema), print)
+        commands = Commands(session, options.program, print)
         return _run(commands, [options.command] if options.command else _lines())
     except CompileError as error:
         print(f"weir-cli: {error.render()}", file=sys.stderr)
@@ -89,7 +107,10 @@ def _run(commands: Commands, lines: Iterable[str]) -> int:
             break
         try:
             commands.run(line)
-        except (ValueError, DataPlaneError) as error:
+        except CompileError as error:
+            print(f"Error: {error.render()}", file=sys.stderr)
+            result = FAILURE
+        except (ValueError, DataPlaneError, OSError) as error:
             print(f"Error: {error}", file=sys.stderr)
             result = FAILURE
     return result
@@ -114,6 +135,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--address", default="127.0.0.1:9559", help="the P4Runtime server (default: %(default)s)"
     )
+    parser.add_argument(
+        "--thrift-port", type=int, metavar="N", help="the switch with this Thrift port, instead of --address"
+    )
+    without_effect.accept(parser, {"--thrift-ip": None, "--json": None, "--pre": None})
     parser.add_argument("--device-id", type=int, default=0, metavar="N")
     parser.add_argument(
         "--election-id",

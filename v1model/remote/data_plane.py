@@ -74,12 +74,15 @@ class RemoteDataPlane:
         self._session.write(MODIFY, self._entity(entry))
 
     def delete(self, entry: TableEntry) -> None:
-        self._session.write(DELETE, self._entity(entry._replace(action=None, member=None, group=None)))
+        self._session.write(
+            DELETE, self._entity(TableEntry(entry.table, entry.matches, None, entry.priority))
+        )
 
     def _entity(self, entry: TableEntry) -> p4runtime_pb2.Entity:
         entity = p4runtime_pb2.Entity()
         table = self._schema.tables_by_name[entry.table]
         table.encode_key(entry, entity.table_entry)
+        entity.table_entry.idle_timeout_ns = entry.idle_timeout_ns
         if entry.action is not None:
             table.encode_action(entry.action, entity.table_entry.action.action)
         if entry.member is not None:
@@ -220,6 +223,29 @@ class RemoteDataPlane:
         table = self._schema.tables_by_name[entry.table]
         table.encode_key(entry, entity.direct_counter_entry.table_entry)
         return decode_counter(self._read_one(entity).direct_counter_entry.data)
+
+    def set_direct_counter(self, entry: TableEntry, value: CounterValue) -> None:
+        entity = p4runtime_pb2.Entity()
+        table = self._schema.tables_by_name[entry.table]
+        table.encode_key(entry, entity.direct_counter_entry.table_entry)
+        encode_counter(value, entity.direct_counter_entry.data)
+        self._session.write(MODIFY, entity)
+
+    def direct_meter(self, entry: TableEntry) -> MeterConfig | None:
+        message = self._read_one(self._direct_meter(entry)).direct_meter_entry
+        return decode_meter(message.config) if message.HasField("config") else None
+
+    def set_direct_meter(self, entry: TableEntry, config: MeterConfig | None) -> None:
+        entity = self._direct_meter(entry)
+        if config is not None:
+            encode_meter(config, entity.direct_meter_entry.config)
+        self._session.write(MODIFY, entity)
+
+    def _direct_meter(self, entry: TableEntry) -> p4runtime_pb2.Entity:
+        entity = p4runtime_pb2.Entity()
+        table = self._schema.tables_by_name[entry.table]
+        table.encode_key(entry, entity.direct_meter_entry.table_entry)
+        return entity
 
     def meter(self, name: str, index: int) -> MeterConfig | None:
         message = self._read_one(self._meter(name, index)).meter_entry

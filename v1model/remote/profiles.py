@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from v1model.remote.data_plane import RemoteDataPlane
     from v1model.remote.tables import TableCommands
 
+# What simple_switch_CLI called them before; still in scripts.
+_OLD_NAMES = {
+    "table_indirect_create_member": "act_prof_create_member",
+    "table_indirect_delete_member": "act_prof_delete_member",
+    "table_indirect_modify_member": "act_prof_modify_member",
+    "table_indirect_create_group": "act_prof_create_group",
+    "table_indirect_delete_group": "act_prof_delete_group",
+    "table_indirect_add_member_to_group": "act_prof_add_member_to_group",
+    "table_indirect_remove_member_from_group": "act_prof_remove_member_from_group",
+    "table_dump_member": "act_prof_dump_member",
+    "table_dump_group": "act_prof_dump_group",
+}
+
 
 class ProfileCommands:
     """A handle is an id less one, so it holds in other sessions too; a new one is the smallest free one."""
@@ -41,6 +54,8 @@ class ProfileCommands:
             "table_indirect_add_with_group": (3, lambda words: tables.add_indirect(words, "group")),
             "table_indirect_delete": tables.commands["table_delete"],
         }
+        for old, name in _OLD_NAMES.items():
+            self.commands[old] = self.commands[name]
 
     def _profile(self, name: str) -> ir.ExternInstance:
         kinds = ("action_profile", "action_selector")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import time
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -16,8 +17,13 @@ from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    Action = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action
+
 TIMEOUT_S = 20.0
+PREDECESSOR_ENDS_S, RETRY_S = 2.0, 0.05
+PIPELINE_TIMEOUT_S = 330.0  # a switch gives up compiling after 300 s
 STATISTICS = "/weir.v1model.Switch/Statistics"
+OWN_CALL = "/weir.v1model.Switch/Call"
 QUEUES = "/weir.v1model.Queues/Limit"
 
 
@@ -59,6 +65,31 @@ class Session:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
         return counted
 
+    def own_call(self, data: bytes) -> bytes:
+        """Return a weir-switch's answer to a call of BMv2's services. Other switches answer UNIMPLEMENTED."""
+        self._become_primary()
+        request = p4runtime_pb2.WriteRequest(device_id=self._device_id)
+        request.election_id.low = self._election_id
+        request.updates.add().entity.extern_entry.entry.value = data
+        call: Any = self._channel.unary_unary(OWN_CALL, request_serializer=None, response_deserializer=None)
+        try:
+            answer: bytes = call(request.SerializeToString(), timeout=TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise _error(error) from error
+        return answer
+
+    def set_pipeline(self, action: Action, config: p4runtime_pb2.ForwardingPipelineConfig | None) -> None:
+        """SetForwardingPipelineConfig, as the primary."""
+        self._become_primary()
+        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(device_id=self._device_id, action=action)
+        request.election_id.low = self._election_id
+        if config is not None:
+            request.config.CopyFrom(config)
+        try:
+            self._stub.SetForwardingPipelineConfig(request, timeout=PIPELINE_TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise _error(error) from error
+
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
         """Limits queues of a weir-switch (`Switch.limit_queues`). Other switches answer UNIMPLEMENTED."""
         request = struct_pb2.Struct()
@@ -88,8 +119,17 @@ class Session:
             raise _error(error) from error
 
     def _become_primary(self) -> None:
-        if self._is_primary:
-            return
+        """Raises DataPlaneError. A command that just ended may have had the same election id."""
+        until = time.monotonic() + PREDECESSOR_ENDS_S
+        while not self._is_primary:
+            try:
+                self._ask_to_be_primary()
+            except DataPlaneError as error:
+                if error.code != "INVALID_ARGUMENT" or time.monotonic() > until:
+                    raise
+                time.sleep(RETRY_S)
+
+    def _ask_to_be_primary(self) -> None:
         request = p4runtime_pb2.StreamMessageRequest()
         request.arbitration.device_id = self._device_id
         request.arbitration.election_id.low = self._election_id

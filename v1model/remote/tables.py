@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from v1model.dataplane import TableEntry
+from v1model.dataplane import MAX_PRIORITY, TableEntry
 from v1model.ir import ActionCall
-from v1model.remote.values import MAX_PRIORITY, parse_match, parse_value, show_match
+from v1model.remote.values import parse_match, parse_value, show_match
 from v1model.stf.names import find
 from v1model.stf.parser import parse_number
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from v1model.remote.data_plane import RemoteDataPlane
 
 PRIORITY_KINDS = ("ternary", "range", "optional")
+NS_PER_MS = 1_000_000
 FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
 
 
@@ -40,6 +41,11 @@ class TableCommands:
             "table_clear": (1, self._clear),
             "table_dump": (1, self._dump),
             "table_num_entries": (1, self._count),
+            "table_show_actions": (1, self._info),
+            "table_set_timeout": (3, self._set_timeout),
+            "table_dump_entry": (2, self._dump_entry),
+            "table_dump_entry_from_key": (2, self._dump_entry_from_key),
+            "table_indirect_reset_default": (1, self._reset_default),
         }
 
     def _table(self, name: str) -> ir.Table:
@@ -125,7 +131,11 @@ class TableCommands:
     def _reset_default(self, words: Sequence[str]) -> None:
         self._data_plane.set_default(self._table(words[0]).name, None)
 
-    def _located(self, table: str, text: str) -> tuple[int, TableEntry]:
+    def entries(self, table: str) -> list[TableEntry]:
+        """The entries of a table that have handles."""
+        return list(self._entries(table).values())
+
+    def located(self, table: str, text: str) -> tuple[int, TableEntry]:
         handle, known = parse_number(text), self._entries(table)
         if handle not in known:
             raise ValueError(f"table {table} has no entry with handle {handle}; table_dump shows them")
@@ -134,7 +144,7 @@ class TableCommands:
     def _modify(self, words: Sequence[str]) -> None:
         """table_modify TABLE ACTION HANDLE [=> PARAMETER...]"""
         table = self._table(words[0])
-        handle, entry = self._located(table.name, words[2])
+        handle, entry = self.located(table.name, words[2])
         call = self.call(table, words[1], [word for word in words[3:] if word != "=>"])
         changed = TableEntry(table.name, entry.matches, call, entry.priority)
         self._data_plane.modify(changed)
@@ -142,7 +152,7 @@ class TableCommands:
 
     def _delete(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
-        handle, entry = self._located(table.name, words[1])
+        handle, entry = self.located(table.name, words[1])
         self._data_plane.delete(entry)
         del self._handles[table.name][handle]
 
@@ -156,10 +166,36 @@ class TableCommands:
     def _dump(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
         for handle, entry in self._entries(table.name).items():
-            keys = zip(_match_keys(table), entry.matches, strict=True)
-            shown = ", ".join(f"{key.name}: {show_match(match)}" for key, match in keys)
-            priority = f", priority {MAX_PRIORITY - entry.priority}" if entry.priority else ""
-            self._say(f"{handle}: {shown}{priority} => {_shown_action(entry)}")
+            self._say_entry(table, handle, entry)
+
+    def _say_entry(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
+        keys = zip(_match_keys(table), entry.matches, strict=True)
+        shown = ", ".join(f"{key.name}: {show_match(match)}" for key, match in keys)
+        priority = f", priority {MAX_PRIORITY - entry.priority}" if entry.priority else ""
+        self._say(f"{handle}: {shown}{priority} => {_shown_action(entry)}")
+
+    def _dump_entry(self, words: Sequence[str]) -> None:
+        table = self._table(words[0])
+        self._say_entry(table, *self.located(table.name, words[1]))
+
+    def _dump_entry_from_key(self, words: Sequence[str]) -> None:
+        """table_dump_entry_from_key TABLE MATCH... [PRIORITY]"""
+        table = self._table(words[0])
+        count = len(_match_keys(table))
+        matches, _, priority = self._split(table, [*words[1 : count + 1], "=>", *words[count + 1 :]])
+        for handle, entry in self._entries(table.name).items():
+            if (entry.matches, entry.priority) == (matches, priority):
+                self._say_entry(table, handle, entry)
+                return
+        raise ValueError(f"table {table.name} has no such entry; table_dump shows them")
+
+    def _set_timeout(self, words: Sequence[str]) -> None:
+        """table_set_timeout TABLE HANDLE MILLISECONDS"""
+        table = self._table(words[0])
+        handle, entry = self.located(table.name, words[1])
+        changed = entry._replace(idle_timeout_ns=parse_number(words[2]) * NS_PER_MS)
+        self._data_plane.modify(changed)
+        self._handles[table.name][handle] = changed
 
     def _count(self, words: Sequence[str]) -> None:
         self._say(str(len(self._entries(self._table(words[0]).name))))

@@ -21,11 +21,17 @@ class ValueSetCommands:
     def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
         self._data_plane, self._say = data_plane, say
         self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
+            "show_pvs": (0, self._show),
             "pvs_add": (2, self._add),
             "pvs_remove": (2, self._remove),
             "pvs_get": (1, self._get),
             "pvs_clear": (1, self._clear),
         }
+
+    def _show(self, _: Sequence[str]) -> None:
+        for value_set in self._data_plane.program.value_sets:
+            keys = ", ".join(f"{key.name}({key.match_kind})" for key in value_set.keys)
+            self._say(f"{value_set.name:30} [{keys}]")
 
     def _value_set(self, name: str) -> ir.ValueSet:
         return find(self._data_plane.program.value_sets, name, "value set")

@@ -12,8 +12,6 @@ from v1model.stf.parser import parse_number
 if TYPE_CHECKING:
     from v1model import ir
 
-# simple_switch's priorities: the smaller one wins. P4Runtime's: the bigger one, from 1 on.
-MAX_PRIORITY = (1 << 31) - 1
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2}){5}")
 
 

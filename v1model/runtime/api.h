@@ -16,6 +16,9 @@ struct vswitch;
 WEIR_API struct vswitch *weir_create(uint32_t cpu_port, uint32_t max_frame_bytes); /* NULL: no memory */
 WEIR_API void weir_destroy(struct vswitch *sw);
 WEIR_API void weir_reset(struct vswitch *sw);
+/* The parameters of one call's crc16_custom or crc32_custom: bits (16 or 32), polynomial, initial remainder, final
+ * xor, and whether data and remainder are reflected. */
+WEIR_API void weir_set_custom_crc(struct vswitch *sw, uint32_t number, const uint32_t parameters[6]);
 /* The switch was created by another build of this program: from now on this one runs its packets. */
 WEIR_API void weir_go_over(struct vswitch *sw);
 

@@ -227,6 +227,21 @@ void weir_set_register(struct vswitch *sw, uint32_t number, uint32_t index, cons
     switch_unlock(sw);
 }
 
+void weir_set_custom_crc(struct vswitch *sw, uint32_t number, const uint32_t parameters[6]) {
+    if (number >= CUSTOM_CRCS) return;
+    switch_lock(sw);
+    sw->custom_crcs[number] = (struct custom_crc){
+        .bits = (uint8_t)parameters[0],
+        .polynomial = parameters[1],
+        .initial = parameters[2],
+        .final_xor = parameters[3],
+        .data_reflected = parameters[4] != 0,
+        .remainder_reflected = parameters[5] != 0,
+        .is_set = true,
+    };
+    switch_unlock(sw);
+}
+
 int32_t weir_set_member(struct vswitch *sw, uint32_t profile, uint32_t handle, uint32_t action, const uint8_t *data) {
     switch_lock(sw);
     int32_t result = profile_set_member(&sw->profiles[profile], handle, (uint16_t)action, data);

@@ -41,6 +41,23 @@ uint64_t hash_crc32(const struct crc32 *crc32, const uint8_t *data, size_t lengt
     return crc ^ UINT32_MAX;
 }
 
+static uint32_t reflected(uint32_t value, unsigned bits) {
+    uint32_t result = 0;
+    for (unsigned i = 0; i < bits; i++) result |= (value >> i & 1) << (bits - 1 - i);
+    return result;
+}
+
+uint64_t hash_custom_crc(const struct custom_crc *crc, const uint8_t *data, size_t length) {
+    uint32_t top = UINT32_C(1) << (crc->bits - 1), remainder = crc->initial;
+    for (size_t i = 0; i < length; i++) {
+        uint32_t byte = crc->data_reflected ? reflected(data[i], 8) : data[i];
+        remainder ^= byte << (crc->bits - 8);
+        for (int bit = 0; bit < 8; bit++) remainder = remainder << 1 ^ (remainder & top ? crc->polynomial : 0);
+    }
+    remainder &= top | (top - 1);
+    return (crc->remainder_reflected ? reflected(remainder, crc->bits) : remainder) ^ crc->final_xor;
+}
+
 uint64_t hash_xor16(const uint8_t *data, size_t length) {
     uint64_t result = 0;
     for (size_t i = 0; i < length; i++) result ^= (uint64_t)data[i] << (i % 2 ? 0 : 8);

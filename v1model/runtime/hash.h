@@ -3,6 +3,8 @@
 #ifndef WEIR_HASH_H
 #define WEIR_HASH_H
 
+#include <stdbool.h>
+
 #include "bits.h"
 
 uint64_t hash_crc16(const uint8_t *data, size_t length); /* CRC-16/ARC; crc16_custom's default too */
@@ -13,6 +15,14 @@ struct crc32 {
 void crc32_init(struct crc32 *crc32);
 /* CRC-32/ISO-HDLC; crc32_custom's default too */
 uint64_t hash_crc32(const struct crc32 *crc32, const uint8_t *data, size_t length);
+
+/* A CRC of up to 32 bits whose parameters the control plane may set; until then `is_set` is false. */
+struct custom_crc {
+    uint32_t polynomial, initial, final_xor;
+    uint8_t bits;
+    bool is_set, data_reflected, remainder_reflected;
+};
+uint64_t hash_custom_crc(const struct custom_crc *crc, const uint8_t *data, size_t length);
 
 uint64_t hash_xor16(const uint8_t *data, size_t length);
 uint64_t hash_identity(const uint8_t *data, size_t length); /* the first 8 bytes as a number */

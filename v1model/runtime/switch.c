@@ -139,6 +139,7 @@ void weir_reset(struct vswitch *sw) {
     for (uint32_t i = 0; i < program->meters; i++)
         memset(sw->meters[i], 0, program->meter[i].size * sizeof **sw->meters);
     memset(sw->digest_enabled, 0, program->digests);
+    memset(sw->custom_crcs, 0, sizeof sw->custom_crcs);
     replication_clear(&sw->replication);
     events_clear(&sw->events);
     queues_clear(sw);

@@ -57,6 +57,8 @@ struct counter {
     uint64_t packets, bytes;
 };
 
+enum { CUSTOM_CRCS = 64 };
+
 struct vswitch {
     const struct program *program;
     struct table *tables;
@@ -76,6 +78,7 @@ struct vswitch {
     uint64_t random_state;
     uint64_t seed[2];
     struct crc32 crc32;
+    struct custom_crc custom_crcs[CUSTOM_CRCS]; /* of the program's calls in their order */
     bool *digest_enabled;
     bool log_enabled;
     struct trace_filter trace;

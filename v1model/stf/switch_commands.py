@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from v1model.dataplane import CloneSession, CounterValue, MeterConfig, Replica
+from v1model.dataplane import CounterValue, MeterConfig
+from v1model.multicast_nodes import MulticastNodes
 from v1model.stf.names import find
 from v1model.stf.parser import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Protocol
 
     from v1model import ir
     from v1model.dataplane import DataPlane
+
+    class Nodes(Protocol):
+        """MulticastNodes, of this process or of another."""
+
+        def create_group(self, group: int) -> None: ...
+        def destroy_group(self, group: int) -> None: ...
+        def create_node(self, instance: int, ports: Iterable[int]) -> int: ...
+        def update_node(self, handle: int, ports: Iterable[int]) -> None: ...
+        def destroy_node(self, handle: int) -> None: ...
+        def associate(self, group: int, handle: int) -> None: ...
+        def dissociate(self, group: int, handle: int) -> None: ...
+        def mirror(self, session: int, group: int) -> None: ...
+        def mirror_to_port(self, session: int, port: int) -> None: ...
+        def end_mirror(self, session: int) -> None: ...
+
 
 MICROSECONDS_PER_S = 1_000_000
 
@@ -20,12 +37,16 @@ MICROSECONDS_PER_S = 1_000_000
 class SwitchCommands:
     """Multicast nodes get handles from 0 in order of their creation, as in BMv2."""
 
-    def __init__(self, data_plane: DataPlane, say: Callable[[str], None] | None = None) -> None:
-        """`say`: for commands that only show something; None: nobody reads it."""
+    def __init__(
+        self,
+        data_plane: DataPlane,
+        say: Callable[[str], None] | None = None,
+        nodes: Nodes | None = None,
+    ) -> None:
+        """`say`: for commands that only show something; None: nobody reads it. `nodes`: those of the switch,
+        where they are kept elsewhere."""
         self._data_plane, self._say = data_plane, say or (lambda _: None)
-        self._nodes: list[tuple[Replica, ...]] = []
-        self._groups: dict[int, list[int]] = {}  # group: handles of its nodes
-        self._group_sessions: dict[int, int] = {}  # clone session: multicast group
+        self._nodes: Nodes = nodes or MulticastNodes(data_plane)
         self._run: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
             "mirroring_add": (2, self._mirroring_add),
             "mirroring_add_mc": (2, self._mirroring_add_mc),
@@ -37,6 +58,8 @@ class SwitchCommands:
             "mc_node_create": (2, self._node_create),
             "mc_node_update": (2, self._node_update),
             "mc_node_associate": (2, self._node_associate),
+            "mc_node_dissociate": (2, self._node_dissociate),
+            "mc_node_destroy": (1, self._node_destroy),
             "counter_read": (2, self._counter_read),
             "counter_write": (4, self._counter_write),
             "register_read": (1, self._register_read),
@@ -85,17 +108,10 @@ class SwitchCommands:
     def _meter_get_rates(self, arguments: Sequence[str]) -> None:
         meter, index = self._extern("meter", arguments[0]), parse_number(arguments[1])
         config = self._data_plane.meter(meter.name, index)
-        if config is None:
-            self._say(f"{meter.name}[{index}]: no rates")
-        else:
-            rates = ((config.cir, config.cburst), (config.pir, config.pburst))
-            shown = ", ".join(f"{rate / MICROSECONDS_PER_S:g}:{burst}" for rate, burst in rates)
-            self._say(f"{meter.name}[{index}]: {shown}")
+        self._say(f"{meter.name}[{index}]: {show_rates(config)}")
 
     def _group_destroy(self, arguments: Sequence[str]) -> None:
-        group = parse_number(arguments[0])
-        self._groups.pop(group, None)
-        self._data_plane.set_multicast_group(group, None)
+        self._nodes.destroy_group(parse_number(arguments[0]))
 
     def _group_dump(self, _: Sequence[str]) -> None:
         for group, replicas in sorted(self._data_plane.multicast_groups().items()):
@@ -104,55 +120,33 @@ class SwitchCommands:
 
     def _mirroring_add(self, arguments: Sequence[str]) -> None:
         session, port = map(parse_number, arguments[:2])
-        self._data_plane.set_clone_session(session, CloneSession((Replica(port),)))
+        self._nodes.mirror_to_port(session, port)
 
     def _mirroring_add_mc(self, arguments: Sequence[str]) -> None:
         session, group = map(parse_number, arguments[:2])
-        self._group_sessions[session] = group
-        self._update_group(group)
+        self._nodes.mirror(session, group)
 
     def _mirroring_delete(self, arguments: Sequence[str]) -> None:
-        session = parse_number(arguments[0])
-        self._group_sessions.pop(session, None)
-        self._data_plane.set_clone_session(session, None)
+        self._nodes.end_mirror(parse_number(arguments[0]))
 
     def _group_create(self, arguments: Sequence[str]) -> None:
-        group = parse_number(arguments[0])
-        self._groups[group] = []
-        self._update_group(group)
+        self._nodes.create_group(parse_number(arguments[0]))
 
     def _node_create(self, arguments: Sequence[str]) -> None:
-        self._nodes.append(_replicas(arguments[0], arguments[1:]))
-        self._say(f"node was created with handle {len(self._nodes) - 1}")
+        handle = self._nodes.create_node(parse_number(arguments[0]), map(parse_number, arguments[1:]))
+        self._say(f"node was created with handle {handle}")
 
     def _node_update(self, arguments: Sequence[str]) -> None:
-        handle = self._handle(arguments[0])
-        instance = self._nodes[handle][0].instance if self._nodes[handle] else 0
-        self._nodes[handle] = _replicas(str(instance), arguments[1:])
-        for group, handles in self._groups.items():
-            if handle in handles:
-                self._update_group(group)
+        self._nodes.update_node(parse_number(arguments[0]), map(parse_number, arguments[1:]))
 
     def _node_associate(self, arguments: Sequence[str]) -> None:
-        group = parse_number(arguments[0])
-        if group not in self._groups:
-            raise ValueError(f"no multicast group {group}")
-        self._groups[group].append(self._handle(arguments[1]))
-        self._update_group(group)
+        self._nodes.associate(*map(parse_number, arguments[:2]))
 
-    def _update_group(self, group: int) -> None:
-        replicas = tuple(r for handle in self._groups.get(group, []) for r in self._nodes[handle])
-        if group in self._groups:
-            self._data_plane.set_multicast_group(group, replicas)
-        for session, session_group in self._group_sessions.items():
-            if session_group == group:
-                self._data_plane.set_clone_session(session, CloneSession(replicas))
+    def _node_dissociate(self, arguments: Sequence[str]) -> None:
+        self._nodes.dissociate(*map(parse_number, arguments[:2]))
 
-    def _handle(self, text: str) -> int:
-        handle = parse_number(text)
-        if handle >= len(self._nodes):
-            raise ValueError(f"no multicast node {handle}")
-        return handle
+    def _node_destroy(self, arguments: Sequence[str]) -> None:
+        self._nodes.destroy_node(parse_number(arguments[0]))
 
     def _counter_write(self, arguments: Sequence[str]) -> None:
         counter = self._extern("counter", arguments[0])
@@ -171,24 +165,27 @@ class SwitchCommands:
 
     def _meter_set_rates(self, arguments: Sequence[str]) -> None:
         meter = self._extern("meter", arguments[0])
-        self._data_plane.set_meter(meter.name, parse_number(arguments[1]), _rates(arguments[2:]))
+        self._data_plane.set_meter(meter.name, parse_number(arguments[1]), parse_rates(arguments[2:]))
 
     def _meter_array_set_rates(self, arguments: Sequence[str]) -> None:
         meter = self._extern("meter", arguments[0])
         for index in range(meter.size):
-            self._data_plane.set_meter(meter.name, index, _rates(arguments[1:]))
+            self._data_plane.set_meter(meter.name, index, parse_rates(arguments[1:]))
 
     def _extern(self, kind: str, name: str) -> ir.ExternInstance:
         externs = self._data_plane.program.externs
         return find([extern for extern in externs if extern.kind == kind], name, kind)
 
 
-def _replicas(instance: str, ports: Sequence[str]) -> tuple[Replica, ...]:
-    """BMv2 keeps a node's ports as a bit map, so copies come in the order of ports."""
-    return tuple(Replica(port, parse_number(instance)) for port in sorted(map(parse_number, ports)))
+def show_rates(config: MeterConfig | None) -> str:
+    """The rates as `parse_rates` reads them."""
+    if config is None:
+        return "no rates"
+    rates = ((config.cir, config.cburst), (config.pir, config.pburst))
+    return ", ".join(f"{rate / MICROSECONDS_PER_S:g}:{burst}" for rate, burst in rates)
 
 
-def _rates(texts: Sequence[str]) -> MeterConfig:
+def parse_rates(texts: Sequence[str]) -> MeterConfig:
     """RATE:BURST twice, the committed one first; rates in units per microsecond."""
     rates = []
     for text in texts:

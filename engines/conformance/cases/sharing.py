@@ -28,7 +28,7 @@ def same_configuration(bench: Bench) -> Measured:
 def damage_is_seen(bench: Bench) -> Measured:
     request = bench.prompt()
     with bench.engine() as damaged:
-        damaged.ask("change_weights", seed=bench.seed)
+        damaged.ask("damage", seed=bench.seed)
         bench.compute(damaged, request)
         answers = bench.find(bench.reader, request, least_tokens=256)
     (right,) = bench.reader.recompute([request])

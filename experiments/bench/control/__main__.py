@@ -26,7 +26,7 @@ from controller.policies import POLICY_NAMES
 from emulator.result import revision
 from experiments.bench.control.measure import Bench, Bursts, Cost
 from experiments.page import Section, bars, write_report
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 GOAL_US = 150.0
 LISTS = (1, 8, 24, 64, 100)
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    check_root()
+    check_machine()
     if options.entries:
         return _wait_for_entries(screen, options)
     costs = _measure(screen, options)

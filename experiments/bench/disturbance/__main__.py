@@ -31,7 +31,7 @@ from experiments.bench.disturbance.compare import Pair, differences, order_of, p
 from experiments.logs import open_network
 from experiments.page import Section, lines, write_report
 from topologies.engines import make_engine
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 DEFAULT_RUNS = 10
 ABOUT = ("seed", "revision", "engine", "trace", "scale", "policy")
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    check_root()
+    check_machine()
     scenario = make_scenario(options)
     runs = options.runs if options.runs > 1 else DEFAULT_RUNS
     pairs = _play(screen, scenario, runs, 60 * options.minutes)

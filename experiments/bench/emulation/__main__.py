@@ -33,7 +33,7 @@ from experiments.bench.emulation.measure import ROLES, Blast, Played, bare_blast
 from experiments.bench.emulation.search import SearchError, SigmaSearch
 from experiments.logs import Open, OpenNetworks
 from experiments.page import Section, bars, write_report
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 from topologies.registry import TOPOLOGIES
 
 LEAST_SIGMA, MOST_SIGMA = 625.0, 160_000.0
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: Options) -> int:
-    check_root()
+    check_machine()
     with screen.status("bare datagrams"):
         limit = bare_blast(BLAST_S)
     found: dict[int, Played] = {}

@@ -18,7 +18,7 @@ from experiments.bench.switch.page import write_page
 from experiments.bench.switch.report import print_report
 from experiments.bench.switch.run import Results, run
 from experiments.bench.switch.summary import to_json
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 SUMMARY = "summary.json"
 QUIET_CPU = 0.2
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: BenchOptions) -> int:
-    check_root()
+    check_machine()
     with screen.status("compiling") as show:
         results = run(options, show, lambda results: _write(options, results))
     for name, reason in results.skipped.items():

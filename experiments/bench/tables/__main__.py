@@ -30,7 +30,7 @@ from experiments.bench.tables.share import Loaded
 from experiments.page import Section, bars, write_report
 from topologies.engines import ENGINES, Bmv2, Embedded, make_engine
 from topologies.errors import EngineError
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 SUMMARY = "summary.json"
 DESCRIPTION = """\
@@ -79,7 +79,7 @@ def _run(screen: Screen, options: Options) -> int:
     with screen.status("the program's own share") as show:
         _measure_share(contents, options.rounds, results, show)
         if options.ports:
-            check_root()
+            check_machine()
             _measure_ports(contents, options, results, screen, show)
             _measure_writes(contents, options, results, screen, show)
     _print(screen, results)

@@ -26,7 +26,7 @@ from emulator.result import revision
 from experiments.bench.values.measure import ECHO, SWITCH, TRAFFIC, UDP, Costs, measure, parts
 from experiments.page import Section, lines, write_report
 from hostlib.protocol.value_size import SIZES
-from topologies.network import check_root
+from topologies.machine_check import check_machine
 
 HISTORY: Final = Path(__file__).resolve().parents[3] / "docs" / "values-history.csv"
 ENGINES: Final = ("echo", "embedded")
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: ValuesOptions) -> int:
-    check_root()
+    check_machine()
     rounds: dict[int, list[Costs]] = {size: [] for size in options.sizes}
     with screen.progress() as progress:
         task = progress.add_task("", total=options.rounds * len(options.sizes))

@@ -10,8 +10,7 @@ from plotly.subplots import make_subplots
 
 from commands.intervals import Interval
 from experiments.page import base_layout, series_style
-from experiments.page.report import Plot
-from experiments.study.figures import halves, near
+from experiments.study.figures import Plot, halves, near
 from experiments.study.point import Point
 from experiments.study.rivals import Done, fan_ins
 from experiments.study.sample import MEAN, ratio

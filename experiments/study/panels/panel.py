@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from commands.intervals import Interval
-from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.adaptive import Coarse
+from experiments.study.figures import Plot
 from experiments.study.played import Live
 from experiments.study.point import Point
 from experiments.study.rivals import Done

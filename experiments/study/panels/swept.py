@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from commands.intervals import Interval
-from experiments.page.report import Plot
 from experiments.study import figures
 from experiments.study.benefit import benefit
+from experiments.study.figures import Plot
 from experiments.study.panels.panel import TAIL, TTFT, Panel, by_system, part
 from experiments.study.plan import Axis
 from experiments.study.rivals import Done

@@ -241,6 +241,8 @@ class PretendedEngine(Engine):
     def _change_weights(self, seed: int) -> None:
         self._weights = f"new {seed}"
 
+    _damage = _change_weights
+
     def _abort(self, tokens: list[int], steps: int) -> int:
         return 0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import select
+import time
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from lmcache.v1.distributed.api import ObjectKey
 from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 
+from engines.lmcache import model_names
 from engines.lmcache.l2_adapter import WeirL2Adapter
 from hostlib.protocol.errors import ConfigError
 from tests.engines.live.conftest import Home
@@ -181,3 +184,65 @@ def test_beyond_its_capacity_nothing_new_is_stored(pool_settings: dict[str, obje
 def test_a_capacity_that_cannot_be_is_refused(pool_settings: dict[str, object], capacity: object) -> None:
     with pytest.raises(ConfigError, match="max_capacity_gb is a number of GiB"):
         WeirL2Adapter({**pool_settings, "max_capacity_gb": capacity})
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Folders of models by name; the files are older than the server, as it is told."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = {}
+    for name, content in (("one", b"1"), ("other", b"2")):
+        folder = tmp_path / name / "chat"
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(content)
+        found[name] = str(folder)
+    time.sleep(0.05)  # the clock of file systems ticks every few milliseconds
+    started_s = time.time()
+    monkeypatch.setattr(model_names, "process_start_s", lambda: started_s)
+    monkeypatch.setattr(model_names, "CHECK_S", 0.0)
+    return found
+
+
+def key_of(folder: str, adapter: WeirL2Adapter) -> ObjectKey:
+    adapter._names.wait(folder, 60)
+    return tester._create_object_key(folder, "key")
+
+
+def test_chunks_are_those_of_the_weights_in_the_models_folder(
+    pool_settings: dict[str, object], folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a release takes the place of another at one path, with a server started for each."""
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        assert store(adapter, [key_of(folders["one"], adapter)]).is_successful()
+    finally:
+        adapter.close()
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        assert found(adapter, [key_of(folders["one"], adapter)]) == [True]
+    finally:
+        adapter.close()
+    one, other = Path(folders["one"]), Path(folders["other"])
+    one.rename(one.with_name("former"))
+    other.rename(one)
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        monkeypatch.setattr(model_names, "process_start_s", time.time)  # the next server's
+        assert found(adapter, [key_of(folders["one"], adapter)]) == [False]
+    finally:
+        adapter.close()
+
+
+def test_a_model_whose_files_change_is_not_kept_or_found_any_more(
+    pool_settings: dict[str, object], folders: dict[str, str]
+) -> None:
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        key, unknown = key_of(folders["one"], adapter), tester._create_object_key("a/model", "key")
+        assert store(adapter, [key, unknown]).is_successful()
+        assert found(adapter, [key, unknown]) == [True, True]
+        Path(folders["one"], "model.safetensors").write_bytes(b"3")
+        assert found(adapter, [key, unknown]) == [False, True]
+        assert not store(adapter, [key, unknown]).is_successful()
+    finally:
+        adapter.close()

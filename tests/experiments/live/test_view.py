@@ -54,8 +54,23 @@ def test_all_that_is_asked_for_is_there(columns: int) -> None:
     assert "…" not in text
 
 
+@pytest.mark.parametrize("rows", [24, 40])
+def test_a_narrow_terminal_keeps_all_numbers(rows: int) -> None:
+    """As large as they get: rates of 100 Mbit/s and more, full links, long queues."""
+    busy = tuple(LinkLoad("s1", f"node{n}", 1e8, 1e8, 1e8, 999_000) for n in range(8, 16))
+    snapshot = Snapshot(**{name: getattr(SNAPSHOT, name) for name in Snapshot.__slots__} | {"links": busy})
+    text = " ".join(drawn(snapshot, 60, rows))
+    for shown in (
+        "node15", "100.0 100%", "999 kB", "512 of 2,048", "12,345 served, 678 merged", "100/s",
+        "store1 120 ms", "GPU memory 25%", "recomputed 50%",
+    ):  # fmt: skip
+        assert shown in text
+    assert "…" not in text
+
+
 @pytest.mark.parametrize(
-    ("columns", "rows"), [(80, 20), (80, 24), (80, 40), (120, 20), (120, 30), (120, 50), (200, 60)]
+    ("columns", "rows"),
+    [(60, 20), (60, 40), (80, 20), (80, 24), (80, 40), (120, 20), (120, 30), (120, 50), (200, 60)],
 )
 @pytest.mark.parametrize("count", [3, 10, 300])
 def test_it_fits(columns: int, rows: int, count: int) -> None:

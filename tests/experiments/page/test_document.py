@@ -10,7 +10,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from experiments.page import SERIES, Page, base_layout, series_style
+from experiments.page import SERIES, Page, bar_chart, base_layout, line_chart, series_style
 
 CHROMIUM = shutil.which("chromium")
 
@@ -21,6 +21,8 @@ def page_with_a_plot() -> Page:
     figure = go.Figure(layout=base_layout(title_text="plot"))
     figure.add_scatter(x=[1, 2], y=[3, 4], name="series", **series_style(0))
     page.plot(figure, 'what "it" shows')
+    page.plot(line_chart("line", "s", {"a<b": [(1.0, 2.0), (2.0, 4.0)], "c": [(1.0, 1.0)]}), "a line")
+    page.plot(bar_chart("bars", ["one", "two"], {"a": [1.0, 0.0], "b": [2.0, 3.0]}, stacked=True), "bars")
     page.table("figures", ["name", "value"], [["<b>", 1234], ["a,b", 2.5]])
     return page
 
@@ -91,4 +93,33 @@ def test_a_browser_draws_it_without_errors(tmp_path: Path, width: int) -> None:
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     assert 'class="main-svg"' in done.stdout
+    body = done.stdout.partition("<body>")[2]
+    assert body.count('class="line s0"') == 2  # in the chart and in its legend
+    assert body.count('class="bar"') == 4
+    assert "a&lt;b" in done.stdout
     assert "Uncaught" not in done.stderr
+
+
+def test_plotly_comes_with_its_figures_alone(tmp_path: Path) -> None:
+    page_with_a_plot().write(tmp_path / "with.html")
+    page = Page("Charts")
+    page.plot(line_chart("line", "s", {"a": [(1.0, 2.0)]}), "a line")
+    page.write(tmp_path / "without.html")
+    assert (tmp_path / "with.html").stat().st_size > 1_500_000 > 100_000
+    assert (tmp_path / "without.html").stat().st_size < 40_000
+
+
+def test_small_values_are_not_shown_as_nothing(tmp_path: Path) -> None:
+    page = Page("Values")
+    page.table("values", ["name", "value"], [["a", 0.04], ["b", 0.0], ["c", 0.5], ["d", 12.34]])
+    page.write(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert re.findall(r"<td>[a-d]</td><td>(.*?)</td>", html) == ["0.04", "0.0", "0.5", "12.3"]
+
+
+def test_a_page_has_colours_for_the_dark(tmp_path: Path) -> None:
+    page_with_a_plot().write(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    light, dark = html.partition("@media (prefers-color-scheme: dark)")[::2]
+    assert "--s0:#0072b2" in light
+    assert "--s0:#58b0f0" in dark

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import plotly.graph_objects as go
-
-from experiments.page import Section, bars, lines, write_report
+from experiments.page import Section, bars, line_chart, lines, write_report
+from experiments.page.charts import MOST_POINTS
 
 ABOUT = {"seed": 7, "revision": "abc<def", "engine": "embedded", "sizes": (1, 2), "scale": 5000.0}
 SECTION = Section(
@@ -40,18 +39,29 @@ def test_where_no_machine_has_to_keep_up_nothing_is_said(tmp_path: Path) -> None
 
 def test_points_that_do_not_count_are_hollow() -> None:
     points = {"none": [(1.0, 1.0), (2.0, 1.0)], "both": [(1.0, 2.0)]}
-    figure, said = lines(
+    chart, said = lines(
         "p99, ms", "nodes", points, log_x=True, hollow={"none": [True, False], "both": [False]}
     )
     assert said == "p99, ms over nodes"
-    none, both = figure.data
-    assert tuple(none.marker.symbol) == ("circle-open", "circle")
-    assert both.marker.symbol == "square"
-    assert tuple(figure.layout.xaxis.tickvals) == (1.0, 2.0)
+    none, both = chart.data["series"]
+    assert none["hollow"] == [True, False]
+    assert "hollow" not in both
+    assert (none["x"], none["y"], chart.data["ticks"]) == ([1.0, 2.0], [1.0, 1.0], [1.0, 2.0])
 
 
-def test_series_differ_in_more_than_colour() -> None:
-    figure, _ = bars("x", ["a", "b"], {name: [1.0, 2.0] for name in "pqr"}, stacked=True)
-    assert isinstance(figure, go.Figure)
-    assert len({bar.marker.pattern.shape for bar in figure.data}) == 3
-    assert figure.layout.barmode == "stack"
+def test_bars_stand_in_the_order_of_their_labels() -> None:
+    chart, said = bars("x", ["a", "b"], {name: [1.0, 2.0] for name in "pqr"}, stacked=True)
+    assert (chart.kind, chart.data["labels"], chart.data["stacked"]) == ("bars", ["a", "b"], True)
+    assert [one["name"] for one in chart.data["series"]] == ["p", "q", "r"]
+    assert said == "x: bars for a, b"
+
+
+def test_a_long_line_is_thinned_to_what_a_screen_shows() -> None:
+    (one,) = line_chart("x", "s", {"a": [(at, 2.0 * at) for at in range(5000)]}).data["series"]
+    assert len(one["x"]) == MOST_POINTS
+    assert (one["x"][0], one["x"][-1], one["y"][-1]) == (0, 4999, 9998)
+
+
+def test_a_page_of_charts_is_small(tmp_path: Path) -> None:
+    page = write_report(tmp_path, "make x", ABOUT, [SECTION] * 20, [])
+    assert page.stat().st_size < 100_000

@@ -1,5 +1,6 @@
 """The sigma that a machine can carry."""
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -52,3 +53,19 @@ def test_the_machine_is_measured_by_moving_blocks() -> None:
     capacity = measure()
     assert capacity.idle_cores > 0
     assert 0.1 < capacity.fragment_us < 10_000
+    assert 0 < capacity.idle_cores <= capacity.cores
+
+
+@pytest.mark.timeout(120)
+def test_who_keeps_the_machine_busy_is_named() -> None:
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
+        try:
+            # Where many are busy, only the busiest are named: until this one is among them.
+            named = False
+            for _ in range(20):
+                named = named or any(f"process {busy.pid})" in one for one in measure().others)
+                if named:
+                    break
+        finally:
+            busy.kill()
+    assert named

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from emulator.machine import CpuUse, Strain
+from emulator.machine import CpuUse, Strain, advice
 from emulator.repeats import Repeats
 from emulator.result import (
     BlockSources,
@@ -40,7 +40,7 @@ def printed_repeats(runs: dict[str, tuple[RunResult, ...]]) -> str:
     console = Console(record=True, width=200, quiet=True)
     with console.capture() as capture:
         console.quiet = False
-        print_report(console, "title", Repeats(runs))
+        print_report(console, "title", Repeats(runs), "What helps: less.")
     return capture.get()
 
 
@@ -105,7 +105,8 @@ def test_three_modes_fit_a_terminal_of_80_columns_without_broken_rows() -> None:
         decoded=1368, decode_ms=Percentiles(36.4, 1143.6),
     )  # fmt: skip
     console = Console(width=80, file=StringIO())
-    print_report(console, "title", Repeats(dict.fromkeys(("no_pool", "merging", "pool"), (usual,))))
+    runs = dict.fromkeys(("no_pool", "merging", "pool"), (usual,))
+    print_report(console, "title", Repeats(runs), "What helps: less.")
     assert isinstance(console.file, StringIO)
     rows = [line for line in console.file.getvalue().splitlines() if line.startswith("│")]
     assert {len(row) for row in rows} == {80}
@@ -131,8 +132,16 @@ def test_figures_of_an_overloaded_run_are_said_not_to_count() -> None:
     text = printed(no_pool=RESULT, pool=overloaded)
     assert "these figures don't count" in text
     assert "pool: CPU: over 90% busy" in text
-    assert "a larger SCALE" in text
-    assert "fewer bytes" not in text
+    assert "What helps: less." in text
+    assert text.index("fewer bytes") < text.index("did not keep up")
+
+
+@pytest.mark.parametrize(
+    ("scale_given", "smallest", "said"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_advice_never_names_what_is_so_already(scale_given: bool, smallest: bool, said: bool) -> None:
+    assert ("SCALE" in advice(scale_given, smallest)) == said
+    assert "end other programs" in advice(scale_given, smallest)
 
 
 def test_the_summary_has_the_documented_fields(tmp_path: Path) -> None:
@@ -186,7 +195,7 @@ def test_three_modes_say_what_merging_alone_saves() -> None:
         pool=replace(RESULT, storage_egress_bytes=500),
     )
     assert "by merging alone 50% fewer" in text
-    for title in ("switch", "forwards", "merges", "pools"):
+    for title in ("no pool", "merging", "pool"):
         assert title in text.split("Requests")[0]
 
 

@@ -140,16 +140,5 @@ def test_a_p4info_that_is_not_the_programs(bare_controller: Controller, switch: 
     assert bare_controller.set_pipeline(artifacts) == "INVALID_ARGUMENT"
 
 
-@pytest.mark.parametrize("atomicity", ["ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"])
-def test_other_atomicities_are_refused_and_nothing_is_written(controller: Controller, atomicity: str) -> None:
-    entry = controller.entry(
-        "index", {"headers.flow.key": 5}, controller.action("set_slot", base=3, generation=2)
-    )
-    request = p4runtime_pb2.WriteRequest(atomicity=atomicity)
-    request.updates.add(type=p4runtime_pb2.Update.INSERT, entity=entry)
-    assert controller.write_request(request) == ["UNIMPLEMENTED"]
-    assert controller.read(controller.entry("index")) == []
-
-
 def test_capabilities(controller: Controller) -> None:
     assert controller.client.api_version() == "1.4.0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,14 @@ from tests.v1model.p4runtime.client import P4RuntimeClient
 from tests.v1model.test_cli import ANY_PORT, running_switch
 from v1model.dataplane import DataPlaneError
 from v1model.ir import Bits, Key, KeyMatch, Var
+from v1model.protos.p4.v1 import p4runtime_pb2
 from v1model.remote.cli import Commands
 from v1model.remote.data_plane import RemoteDataPlane, running_program
+from v1model.remote.device import REFUSED
+from v1model.remote.own_calls import OwnCalls
 from v1model.remote.session import Session
 from v1model.remote.values import parse_match, parse_value
+from v1model.thrift.binary import I32, STRING
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = Path(__file__).with_name("commands.p4")
@@ -37,7 +42,14 @@ class Shell:
         program, schema = running_program(self.session, None)
         self.said: list[str] = []
         self.data_plane = RemoteDataPlane(self.session, program, schema)
-        self._commands = Commands(self.data_plane, self.said.append)
+        self._commands = Commands(self.session, None, self.said.append)
+
+    def close(self) -> None:
+        self.session.close()
+
+    def table_id(self, name: str) -> int:
+        _, schema = running_program(self.session, None)
+        return schema.tables_by_name[name].id
 
     def __call__(self, *lines: str) -> list[str]:
         self.said.clear()
@@ -235,6 +247,105 @@ def test_a_group_keeps_its_watched_ports(shell: Shell) -> None:
 def test_what_cannot_be_done(shell: Shell, line: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         shell(line)
+
+
+def test_one_entry_is_shown(shell: Shell) -> None:
+    shell("table_add route drop 10.0.2.0/24", "table_add acl drop 0&&&0 0->5 => 7")
+    assert shell("table_dump_entry route 0") == ["0: hdr.ip.dst: 0xa000200/24 => In.drop()"]
+    assert shell("table_dump_entry_from_key route 10.0.2.0/24") == shell("table_dump_entry route 0")
+    assert shell("table_dump_entry_from_key acl 0&&&0 0->5 7") == shell("table_dump acl")
+    with pytest.raises(ValueError, match="no such entry"):
+        shell("table_dump_entry_from_key route 10.0.3.0/24")
+
+
+def test_an_entry_s_timeout(shell: Shell) -> None:
+    shell("table_add route drop 10.0.2.0/24", "table_set_timeout route 0 5000")
+    entity = p4runtime_pb2.Entity()
+    entity.table_entry.table_id = shell.table_id("In.route")
+    (read,) = [one.table_entry for one in shell.session.read(entity)]
+    assert read.idle_timeout_ns == 5_000_000_000
+
+
+def test_direct_counters_and_meters_go_by_handles(shell: Shell) -> None:
+    shell("table_add route drop 10.0.2.0/24", "counter_write hits 0 5 500")
+    assert shell("counter_read hits 0") == ["In.hits[0] = 5 packets, 500 bytes"]
+    assert shell("counter_reset hits", "counter_read hits 0") == ["In.hits[0] = 0 packets, 0 bytes"]
+    assert shell("meter_get_rates pace 0") == ["In.pace[0]: no rates"]
+    assert shell("meter_set_rates pace 0 0.5:10 1:20", "meter_get_rates pace 0") == [
+        "In.pace[0]: 0.5:10, 1:20"
+    ]
+    with pytest.raises(ValueError, match="no entry with handle 1"):
+        shell("counter_read hits 1")
+
+
+def test_a_counter_is_reset(shell: Shell) -> None:
+    shell("counter_write seen 1 5 500", "counter_write seen 2 6 600", "counter_reset seen")
+    assert shell("counter_read seen 1", "counter_read seen 2") == [
+        "In.seen[1] = 0 packets, 0 bytes",
+        "In.seen[2] = 0 packets, 0 bytes",
+    ]
+
+
+def test_nodes_are_kept_between_sessions(address: str) -> None:
+    """As scripts have them that start the command once a line."""
+    first = Shell(address)
+    first("mc_mgrp_create 77")
+    (made,) = first("mc_node_create 3 1 2")
+    handle = made.split()[-1]
+    first.close()
+    other = Shell(address)
+    other(f"mc_node_associate 77 {handle}", "mirroring_add_mc 99 77")
+    assert "group 77: port 1 (rid 3), port 2 (rid 3)" in other("mc_dump")
+    assert other("mirroring_get 99") == ["session 99: port 1, port 2"]
+    other(f"mc_node_update {handle} 4")
+    assert other("mirroring_get 99") == ["session 99: port 4"]
+    other("mirroring_delete 99", f"mc_node_dissociate 77 {handle}", f"mc_node_destroy {handle}")
+    with pytest.raises(DataPlaneError, match="no multicast node"):
+        other(f"mc_node_associate 77 {handle}")
+    assert other("mc_mgrp_destroy 77", "mc_dump") == []
+    other.close()
+
+
+def test_actions_value_sets_and_the_switch_are_shown(shell: Shell) -> None:
+    assert f"{'In.to':30} [port(9), mac(48)]" in shell("show_actions")
+    (shown,) = shell("show_pvs")
+    assert shown.startswith("Pa.known ")
+    assert shell("switch_info")[0] == "device_id: 0"
+    assert int(shell("get_time_elapsed")[0]) > 0
+    assert abs(int(shell("get_time_since_epoch")[0]) / 1e6 - time.time()) < 3600
+
+
+def test_custom_crcs_are_set(shell: Shell) -> None:
+    assert shell("set_crc32_parameters calc 0x04c11db7 0xffffffff 0xffffffff true true") == []
+    with pytest.raises(DataPlaneError, match="no calculation other"):
+        shell("set_crc32_parameters other 0x04c11db7 0xffffffff 0xffffffff true true")
+    with pytest.raises(DataPlaneError, match="calc is crc32_custom"):
+        shell("set_crc16_parameters calc 0x1021 0xffff 0 false false")
+    with pytest.raises(ValueError, match="more than 16 bits"):
+        shell("set_crc16_parameters calc 0x11021 0xffff 0 false false")
+
+
+def test_the_state_is_reset_and_configs_are_swapped(shell: Shell, tmp_path: Path) -> None:
+    shell("table_add route drop 10.0.2.0/24", "register_write cells 1 5", "reset_state")
+    assert shell("table_num_entries route", "register_read cells 1") == ["0", "In.cells[1] = 0"]
+    shell("table_add route drop 10.0.2.0/24", f"write_config_to_file {tmp_path / 'config.json'}")
+    shell(f"load_new_config_file {tmp_path / 'config.json'}", "swap_configs")
+    assert shell("table_num_entries route") == ["0"]
+    with pytest.raises(DataPlaneError, match="VERIFY_AND_SAVE comes first"):
+        shell("swap_configs")
+    with pytest.raises(OSError, match="nowhere"):
+        shell("load_new_config_file nowhere.json")
+
+
+@pytest.mark.parametrize("command", sorted(REFUSED))
+def test_what_there_is_nothing_for_says_what_to_use(shell: Shell, command: str) -> None:
+    with pytest.raises(ValueError, match=f"{command} is not supported: "):
+        shell(f"{command} 1 2 3 4 5 6")
+
+
+def test_calls_of_the_machine_are_not_the_clients(shell: Shell) -> None:
+    with pytest.raises(DataPlaneError, match="-i of weir-switch"):
+        OwnCalls(shell.session)("standard:bm_dev_mgr_add_port", (STRING, "lo"), (I32, 1), (STRING, ""))
 
 
 def test_what_the_switch_refuses(shell: Shell, address: str) -> None:

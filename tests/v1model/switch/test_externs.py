@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from v1model.binding.digests import Collector
 from v1model.binding.events import Event
 from v1model.dataplane import (
     CounterValue,
+    CustomCrc,
     DataPlaneError,
     DigestConfig,
     DigestList,
@@ -179,6 +181,38 @@ def test_hashes(make: Make, algorithm: str, fields: str, serialize: Callable[[by
         value = HASHES[algorithm](serialize(sample))
         expected = (value & 0xFFFFFFFF, 1000 + value % 77, 5)
         assert trace(switch.inject(1, sample)[0].data) == expected
+
+
+# The check values of the catalogue of parametrised CRC algorithms, of "123456789".
+CUSTOM_CRCS = [
+    ("crc16_custom", CustomCrc(0x1021, 0xFFFF, 0, False, False), 0x29B1),  # CRC-16/IBM-3740
+    ("crc16_custom", CustomCrc(0x1021, 0xFFFF, 0xFFFF, True, True), 0x906E),  # CRC-16/IBM-SDLC
+    ("crc32_custom", CustomCrc(0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, False, False), 0xFC891918),  # CRC-32/BZIP2
+    ("crc32_custom", CustomCrc(0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, True, True), 0xE3069283),  # CRC-32/ISCSI
+]
+
+
+@pytest.mark.parametrize(("algorithm", "crc", "expected"), CUSTOM_CRCS)
+def test_custom_crcs_are_those_that_were_set(
+    make: Make, algorithm: str, crc: CustomCrc, expected: int
+) -> None:
+    """Of one call, until the switch is reset; the other call keeps the usual one."""
+    switch = make(
+        ingress=f"""
+        bit<32> one; bit<32> other;
+        hash(one, HashAlgorithm.{algorithm}, 32w0, {{ 72w0x313233343536373839 }}, 64w0x100000000);
+        hash(other, HashAlgorithm.{algorithm}, 32w0, {{ 72w0x313233343536373839 }}, 64w0x100000000);
+        hdr.trace = {{ one, other, 0 }};"""
+    )
+    usual = HASHES[algorithm](b"123456789")
+    switch.set_custom_crc(0, crc)
+    assert trace(switch.inject(1, frame())[0].data) == (expected, usual, 0)
+    switch.reset()
+    assert trace(switch.inject(1, frame())[0].data) == (usual, usual, 0)
+    with pytest.raises(DataPlaneError, match="no call 2"):
+        switch.set_custom_crc(2, crc)
+    with pytest.raises(DataPlaneError, match="more than"):
+        switch.set_custom_crc(1, replace(crc, final_xor=1 << 32))
 
 
 @pytest.mark.parametrize("payload", [b"", b"a", b"ab", b"abcdefghijk"])

@@ -1,0 +1,108 @@
+"""Which weights LMCache's multiprocess server means by a model's name: the content of that folder, here.
+
+The server is told the name alone. Where it is that of a folder, or of a model in the hub's cache, the content
+is part of every chunk's name. When that content changes while the server runs, nobody can tell any more which
+weights a chunk is of, so that the model's chunks are neither kept nor found until the server starts again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final
+
+from engines.identity import ModelFiles, in_background, located, process_start_s
+from hostlib.protocol.errors import KeySpaceError
+
+CHECK_S: Final = 1.0
+"""How often at most a model's files are looked at."""
+MAX_MODELS: Final = 256
+"""Models whose names are remembered; those that were used first are hashed again."""
+UNKNOWN: Final = ""
+"""The name of weights that are not on this machine."""
+
+_log = logging.getLogger("weir")
+
+
+@dataclass(slots=True)
+class _Model:
+    files: ModelFiles | None
+    """None where its weights are not on this machine."""
+    name: Future[str]
+    checked_s: float
+    is_left: bool = False
+
+
+class ModelNames:
+    """See the module. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._models: OrderedDict[str, _Model] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def of(self, model: str) -> str | None:
+        """Return the name of a model's weights; None if its chunks can't be kept or found now."""
+        with self._changing:
+            known = self._models.get(model)
+            if known is None:
+                known = self._models[model] = self._begin(model)
+                if len(self._models) > MAX_MODELS:
+                    self._models.popitem(last=False)
+            self._models.move_to_end(model)
+            self._check(model, known)
+            if known.is_left or not known.name.done():
+                return None
+            try:
+                return known.name.result()
+            except KeySpaceError as error:
+                self._leave(model, known, str(error))
+                return None
+
+    def wait(self, model: str, timeout_s: float) -> None:
+        """Wait until a model's files are hashed, so long at most."""
+        self.of(model)
+        with self._changing:
+            name = self._models[model].name
+        name.exception(timeout_s)
+
+    def _begin(self, model: str) -> _Model:
+        now_s = time.monotonic()
+        try:
+            files = ModelFiles.of(located(model))
+        except KeySpaceError:
+            _log.warning(
+                "The weights of %r are not on this machine, so that LMCache's chunks have its name alone: "
+                "give engines with other weights under this name a tenant of their own.",
+                model,
+            )
+            unknown: Future[str] = Future()
+            unknown.set_result(UNKNOWN)
+            return _Model(None, unknown, now_s)
+        name = in_background(files.identity)
+        began = _Model(files, name, now_s)
+        changed = files.changed_after(process_start_s())
+        if changed is not None:
+            self._leave(model, began, f"{changed} was written after the server started")
+        return began
+
+    def _check(self, model: str, known: _Model) -> None:
+        """Leave a model whose files are others by now."""
+        now_s = time.monotonic()
+        if known.files is None or known.is_left or now_s - known.checked_s < CHECK_S:
+            return
+        known.checked_s = now_s
+        try:
+            files = ModelFiles.of(located(model))
+            is_same = (files.states, files.links) == (known.files.states, known.files.links)
+        except KeySpaceError:
+            is_same = False
+        if not is_same:
+            self._leave(model, known, "its files have changed")
+
+    def _leave(self, model: str, known: _Model, why: str) -> None:
+        known.is_left = True
+        _log.warning("KV of %r is not shared until LMCache's server starts again: %s.", model, why)

@@ -1,0 +1,77 @@
+"""`--use-files`: packets from pcap files into pcap files."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.v1model.test_cli import ANY_PORT, GROWS, run, running_switch, wait_for
+from v1model.trace.pcap import PcapFile, read_pcap
+
+SECOND_NS = 1_000_000_000
+
+
+def write(path: Path, *packets: tuple[int, bytes]) -> None:
+    file = PcapFile(path)
+    for time_ns, frame in packets:
+        file.write(frame, time_ns)
+    file.close()
+
+
+def test_packets_come_from_files_and_go_to_files(tmp_path: Path) -> None:
+    """In the order of their times, whichever port they come by; none of it needs an interface or root."""
+    program = tmp_path / "grows.p4"
+    program.write_text(GROWS.replace("sm.ingress_port;", "3;"))
+    write(tmp_path / "a_in.pcap", (SECOND_NS, b"first"), (3 * SECOND_NS, b"third" * 4000))
+    write(tmp_path / "b_in.pcap", (2 * SECOND_NS, b"second"))
+    ports = [
+        word for number, name in enumerate("abc", start=1) for word in ("-i", f"{number}@{tmp_path / name}")
+    ]
+    with running_switch("--use-files", "0", *ports, program, *ANY_PORT):
+        wait_for(lambda: len(readable(tmp_path / "c_out.pcap")) == 3)
+    zeros = bytes(256)
+    assert read_pcap(tmp_path / "c_out.pcap") == [
+        (SECOND_NS, zeros + b"first"),
+        (2 * SECOND_NS, zeros + b"second"),
+        (3 * SECOND_NS, zeros + b"third" * 4000),
+    ]
+    assert read_pcap(tmp_path / "a_out.pcap") == []
+
+
+def readable(path: Path) -> list[tuple[int, bytes]]:
+    """What is there of a file that is being written."""
+    try:
+        return read_pcap(path)
+    except ValueError:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "is no pcap file"),
+        (bytes.fromhex("0a0d0d0a") + bytes(40), "editcap -F pcap"),
+        (struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101), "link type 101"),
+        (struct.pack("<IHHiIIIIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1, 0, 0, 9, 9), "ends within a packet"),
+        (
+            struct.pack("<IHHiIIIIIIIB", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1, 0, 0, 1, 9, 7),
+            "only 1 of a packet's 9",
+        ),
+    ],
+    ids=["empty", "pcapng", "link type", "cut off", "snapped"],
+)
+def test_files_that_are_not_understood_are_said(tmp_path: Path, data: bytes, reason: str) -> None:
+    (tmp_path / "a_in.pcap").write_bytes(data)
+    done = run("switch", "--no-p4", "--use-files", "0", "-i", f"1@{tmp_path / 'a'}")
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("order", "magic", "unit_ns"), [(">", 0xA1B2C3D4, 1000), ("<", 0xA1B23C4D, 1)])
+def test_byte_orders_and_nanoseconds(tmp_path: Path, order: str, magic: int, unit_ns: int) -> None:
+    header = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, 1)
+    (tmp_path / "x").write_bytes(header + struct.pack(f"{order}IIII", 7, 5, 3, 3) + b"abc")
+    assert read_pcap(tmp_path / "x") == [(7 * SECOND_NS + 5 * unit_ns, b"abc")]
