@@ -19,7 +19,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell run topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -36,7 +36,7 @@ help-all: ## all targets, and the variables of the main ones
 	@echo "Variables of run, topo and incast: TOPO=star|leafspine|tree|fattree ENGINE=embedded|bmv2 SCALE SEED LIVE=1"
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file|folder SESSIONS_PER_HOUR HOURS BLOCK_TOKENS LOOP REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
-	@echo "  TTFT_SLO EVICTION TIERS GATE HINTS FETCH PUSH JOINING REQUESTS_FIRST RUNS TENANTS SECURE"
+	@echo "  TTFT_SLO EVICTION TIERS GATE HINTS PUSH JOINING REQUESTS_FIRST RUNS TENANTS SECURE"
 	@echo "  METRICS TRACES PCAP            e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "  MODES: what is compared, of"
 	@echo "    no_pool (the switch forwards), merging (it merges), pool (it merges and pools), phantom (a pool that no GET finds)"
@@ -54,8 +54,12 @@ checked:
 setup-shell: | checked
 	@sh scripts/setup.sh shell
 
+# Before what a command needs besides is compiled or installed: all that it is told, as it will read it.
+told-%: $(READY_ALL)
+	@$(PYTHON) -m experiments.check $*
+
 compiled: $(READY_ALL) ## compile the simulator, about a minute and once for each version of it: it runs twice as fast
-	@$(PYTHON) -m experiments.simulate.compile
+	@sh scripts/one-at-a-time.sh compile $(PYTHON) -m experiments.simulate.compile
 
 setup: | checked ## install what make run needs: Debian packages, .venv, pinned Python packages
 	@sh scripts/setup.sh run
@@ -68,6 +72,9 @@ run: $(READY) ## play a trace on a Mininet star without and with the pool; the t
 
 topo: $(READY) ## start a topology with switch and controller, and give Mininet's CLI
 	@$(PYTHON) -m experiments.run.topo
+
+simulate: $(READY) ## simulate the scenario of make run, or of a file, at real scale (SCENARIO=file.toml JSON=1)
+	@$(PYTHON) -m experiments.simulate
 
 shell: $(READY) $(SHELL_READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
 	@$(PYTHON) -m experiments.run.shell
@@ -84,16 +91,16 @@ incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool,
 guidelines: $(READY) ## load through segments: batch, request and block size, interleaving, one hot page, engines (NODES)
 	@$(PYTHON) -m experiments.guidelines
 
-engines: $(READY) ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
-	@nice -n 10 sh scripts/setup-engines.sh
+engines: told-engines ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
+	@nice -n 10 sh scripts/one-at-a-time.sh engines sh scripts/setup-engines.sh
 	@$(PYTHON) -m experiments.engines
 
-kv-conformance: $(READY) ## any KV connector against recomputing: keys, failures, races, bounds (CONNECTORS, CASES, SEED, MINUTES)
-	@nice -n 10 sh scripts/setup-engines.sh
+kv-conformance: told-kv-conformance ## any KV connector against recomputing: keys, failures, races, bounds (CONNECTORS, CASES, SEED, MINUTES)
+	@nice -n 10 sh scripts/one-at-a-time.sh engines sh scripts/setup-engines.sh
 	@.venv-engines/bin/python -m engines.conformance
 
-blocks: $(READY_ALL) ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
-	@nice -n 10 sh scripts/setup-blocks.sh
+blocks: told-blocks ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
+	@nice -n 10 sh scripts/one-at-a-time.sh blocks sh scripts/setup-blocks.sh
 	@OMP_WAIT_POLICY=PASSIVE .venv-blocks/bin/python -m experiments.blocks
 	@case "$(RECORD)" in ""|0|no|false|off) $(PYTHON) -m experiments.worth --shapes=chat,passages --blocks=300,3000 \
 	  --requests=300 --seeds=2 --results=results/blocks/worth ;; esac
@@ -110,22 +117,22 @@ soak: $(READY) ## one network for long, under load and random faults: does anyth
 intruders: $(READY) ## one port floods the network while others work: what succeeds, whom it slows down (ATTACKS)
 	@$(PYTHON) -m experiments.faults.intruders
 
-routing: $(READY_ALL) compiled ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
+routing: told-routing compiled ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
 	@$(PYTHON) -m experiments.routing
 
-validate: $(READY_ALL) compiled ## the simulator against the emulator and the literature
+validate: told-validate compiled ## the simulator against the emulator and the literature
 	@$(PYTHON) -m experiments.validate
 
-study: $(READY_ALL) compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
+study: told-study compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
 	@$(PYTHON) -m experiments.study
 
 simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
 	@$(PYTHON) -m experiments.simulate_faults
 
-codecs: $(READY_ALL) compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
+codecs: told-codecs compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
 	@$(PYTHON) -m experiments.codecs
 
-worth: $(READY_ALL) compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
+worth: told-worth compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
 	@$(PYTHON) -m experiments.worth
 
 bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots, emulation or disturbance

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from rich.progress import (
 
 from commands.errors import ExperimentError
 from commands.interrupt import raise_on_signals
+from commands.one_at_a_time import one_at_a_time
 from commands.results_folder import results_folder
 from commands.verbosity import QUIET, VERBOSE, verbosity
 from controller.errors import ControllerError
@@ -167,7 +168,10 @@ def run_command(
     work: Callable[[Screen, Options], int],
     interrupted: str = INTERRUPTED,
 ) -> int:
-    """The exit code: `work`'s, 2 for bad input, 130 after an interrupt."""
+    """Return the exit code: `work`'s, 2 for bad input, 130 after an interrupt.
+
+    Options with a folder of results (`results`) hold it: a second command waits for the first.
+    """
     raise_on_signals()
     complete_path()
     screen = Screen()
@@ -175,7 +179,10 @@ def run_command(
         screen.level = verbosity(arguments)
         options = parse(arguments)
         results = getattr(options, "results", None)
-        with results_folder(results) if isinstance(results, Path) else nullcontext():
+        with ExitStack() as held:
+            if isinstance(results, Path):
+                held.enter_context(results_folder(results))
+                held.enter_context(one_at_a_time(results, screen.warn))
             return work(screen, options)
     except BAD_INPUT as error:
         screen.error(str(error))

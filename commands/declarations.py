@@ -15,7 +15,7 @@ A field whose type is such a dataclass is a table of keys, as in TOML.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -123,6 +123,23 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Instead:
+    """Of a key that says the same as another of its table in another unit: whichever is said later counts."""
+
+    other: str
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Known:
+    """Names that a text may be; otherwise it is the path of something that is there."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, names: Iterable[str]) -> None:
+        object.__setattr__(self, "names", tuple(names))
+
+
+@dataclass(frozen=True, slots=True)
 class Existing:
     """Of a path: a file or folder that has to be there."""
 
@@ -131,7 +148,7 @@ class Existing:
 class Kind:
     """What values a key takes, of one value where it takes several."""
 
-    name: Literal["whole", "number", "yes_or_no", "name", "text", "path", "file"]
+    name: Literal["whole", "number", "yes_or_no", "name", "text", "path", "file", "name_or_file"]
     """file: a path of something that is there."""
     least: float | None = None
     most: float | None = None
@@ -180,6 +197,17 @@ class Key:
     def flag(self) -> str:
         """As the command line has it."""
         return "--" + self.variable.lower().replace("_", "-")
+
+    @property
+    def own_variable(self) -> bool:
+        """Whether the variable's name was declared, and is not made of the key's."""
+        return self.marked(Variable)
+
+    @property
+    def instead(self) -> tuple[str, ...] | None:
+        """Path of the key that says the same in another unit."""
+        others = [mark.other for mark in self.marks if isinstance(mark, Instead)]
+        return (*self.path[:-1], others[0]) if others else None
 
     def marked(self, mark: type) -> bool:
         """Whether the annotation carries a mark of this type."""
@@ -230,6 +258,7 @@ def sentence(kind: Kind, invalid: ValidationError, strict: bool = False) -> str:
         "text": "text",
         "path": "a path",
         "file": "a path",
+        "name_or_file": "a name or a path",
     }[kind.name]
     if error["type"] in ("greater_than_equal", "less_than_equal"):
         wanted = f"from {bound(kind.least)} to {bound(kind.most)}"
@@ -247,18 +276,22 @@ def keys_of(kind: type) -> tuple[Key, ...]:
 
 @cache
 def _cached_keys(kind: Any) -> tuple[Key, ...]:
-    return tuple(_keys(kind, ()))
+    return tuple(_keys(kind, (), None))
 
 
-def _keys(kind: type, tables: tuple[str, ...]) -> Iterator[Key]:
+def _keys(kind: type, tables: tuple[str, ...], usual: Any) -> Iterator[Key]:
+    """`usual`: the table's own default, which may have others than its class; None: none."""
     hints = get_type_hints(kind, include_extras=True)
     described = kind.__pydantic_fields__  # type: ignore[attr-defined]  # of every pydantic dataclass
     for entry in dataclasses.fields(kind):
         annotation = hints[entry.name]
         path = (*tables, entry.name)
+        default = described[entry.name].get_default(call_default_factory=True)
+        if usual is not None:
+            default = getattr(usual, entry.name)
         if dataclasses.is_dataclass(annotation):
             assert isinstance(annotation, type)
-            yield from _keys(annotation, path)
+            yield from _keys(annotation, path, default)
             continue
         marks = annotation.__metadata__ if get_origin(annotation) is Annotated else ()
         names = [mark.name for mark in marks if isinstance(mark, Variable)]
@@ -267,7 +300,7 @@ def _keys(kind: type, tables: tuple[str, ...]) -> Iterator[Key]:
             path=path,
             variable=names[0] if names else "_".join(path).upper(),
             annotation=annotation,
-            default=described[entry.name].get_default(call_default_factory=True),
+            default=default,
             help=_help(kind, entry.name),
             kind=kind_of(annotation),
             unit=units[0] if units else _unit(entry.name),
@@ -303,6 +336,8 @@ def _bare_kind(annotation: Any) -> Kind | None:
         for mark in marks:
             if isinstance(mark, Within):
                 kind = dataclasses.replace(kind, least=mark.least, most=mark.most)
+            elif isinstance(mark, Known):
+                kind = dataclasses.replace(kind, name="name_or_file", words=mark.names)
             elif isinstance(mark, Existing):
                 kind = dataclasses.replace(kind, name="file")
             elif isinstance(mark, OneOf):

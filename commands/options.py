@@ -10,9 +10,10 @@ import argparse
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar, get_type_hints
+from typing import Any, Final, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
@@ -24,7 +25,20 @@ from commands.verbosity import add_verbosity
 Options = TypeVar("Options")
 Values = dict[tuple[str, ...], Any]
 """Values by the path of their key."""
-ReadFile = Callable[[Path], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a command reads of files, and makes of what it is told."""
+
+    read_file: Callable[[Path], Values]
+    """The values of the file that the key SCENARIO names."""
+    completed: Callable[[Values], Values] = dict
+    """Adds values that follow from others."""
+    takes: Callable[[Key], bool] = lambda key: True
+    """Whether variables and the command line may say a key; files may say all."""
+
+
 FILE: Final = "SCENARIO"
 """Variable of the key that names a TOML file."""
 YES: Final = "yes"
@@ -35,40 +49,57 @@ def read(
     arguments: Sequence[str],
     program: str,
     description: str,
-    read_file: ReadFile | None = None,
+    source: Source | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Options:
     """Return the options of a command, a declared dataclass.
 
-    `read_file` reads the file that the key SCENARIO names. Raises OptionError for what nobody declared and
-    for values that can't be; ends the program after --help.
+    `source` says what is read of files. Raises OptionError for what nobody declared and for values that can't
+    be; ends the program after --help.
     """
-    keys = keys_of(kind)
-    said = _of_environment(keys, environment) | _of_command_line(keys, arguments, program, description)
+    keys = tuple(key for key in keys_of(kind) if source is None or source.takes(key))
+    said = [_of_environment(keys, environment), _of_command_line(keys, arguments, program, description)]
+    if source is None:
+        return build(kind, merged(kind, said))
+    file = next(key for key in keys if key.variable == FILE)
+    path = merged(kind, said).get(file.path, file.default)
+    of_file = {} if path is None else source.read_file(path)
+    return build(kind, source.completed(merged(kind, [of_file, *said])))
+
+
+def merged(kind: type, layers: Sequence[Values]) -> Values:
+    """Return the values of all layers, later ones before earlier ones.
+
+    Raises OptionError where one layer says the same in two units.
+    """
+    pairs = [(key, key.instead) for key in keys_of(kind) if key.instead is not None]
     values: Values = {}
-    if read_file is not None:
-        file = next(key for key in keys if key.variable == FILE)
-        path = said.get(file.path, file.default)
-        values = {} if path is None else read_file(path)
-    return build(kind, values | said)
+    for layer in layers:
+        for key, other in pairs:
+            if key.path in layer and other in layer:
+                raise OptionError(f"{key.name} and {'.'.join(other)} say the same: leave out one of them")
+            if key.path in layer:
+                values.pop(other, None)
+            elif other in layer:
+                values.pop(key.path, None)
+        values |= layer
+    return values
 
 
-def build(kind: type[Options], values: Values) -> Options:
-    """Return the dataclass with these values, all others as declared; raises OptionError."""
-    given: dict[str, Any] = {}
-    for path, value in values.items():
-        if len(path) == 1:
-            given[path[0]] = value
+def build(kind: type[Options], values: Values, usual: Options | None = None) -> Options:
+    """Return the dataclass with these values, others as declared, or as in `usual`; raises OptionError."""
+    given: dict[str, Any] = {path[0]: value for path, value in values.items() if len(path) == 1}
+    fields = kind.__pydantic_fields__  # type: ignore[attr-defined]  # of every pydantic dataclass
     for entry in dataclasses.fields(kind):  # type: ignore[arg-type]  # a dataclass
         inner = {path[1:]: value for path, value in values.items() if path[0] == entry.name and path[1:]}
         if inner:
-            given[entry.name] = build(get_type_hints(kind)[entry.name], inner)
+            table = fields[entry.name].get_default(call_default_factory=True)
+            given[entry.name] = build(type(table), inner, table)
     try:
-        return kind(**given)
+        return kind(**given) if usual is None else dataclasses.replace(usual, **given)  # type: ignore[type-var]
     except ValidationError as invalid:
         error = invalid.errors(include_url=False)[0]
-        keys = {key.path[-1]: key for key in keys_of(kind)}
-        key = keys[str(error["loc"][0])]
+        key = {key.path[-1]: key for key in keys_of(kind)}[str(error["loc"][0])]
         raise OptionError(f"{key.variable}: {sentence(key.kind, invalid)}") from None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic.dataclasses import dataclass
 
-from commands.declarations import DECLARED, Existing, OneOf, Unit, Within
+from commands.declarations import DECLARED, Existing, OneOf, Unit, Variable, Within
 from workload.session_service import Service
 from workload.trace import MOONCAKE, Trace
 from workload.trace_files import load_trace
@@ -18,21 +18,43 @@ LOOPS = (OPEN, CLOSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class TraceOptions:
-    """A trace, as the command line names it."""
+class TraceSource:
+    """A trace, and how recorded sessions of it are served."""
 
-    trace: Annotated[Path | None, Existing()] = None
+    trace: Annotated[Path | None, Existing(), Variable("TRACE")] = None
     """Trace file (Mooncake's or Bailian's JSON lines, Azure's or BurstGPT's CSV), or a folder of agents'
     sessions; without it traffic is generated."""
-    sessions_per_hour: Annotated[float, Within(0.001, 1e6), Unit("1/h")] = _DEFAULTS.sessions_per_hour
+    sessions_per_hour: Annotated[float, Within(0.001, 1e6), Unit("1/h"), Variable("SESSIONS_PER_HOUR")] = (
+        _DEFAULTS.sessions_per_hour
+    )
     """Of a TRACE of sessions, how many start an hour; when, and which, is drawn by SEED."""
-    hours: Annotated[float, Within(0.001, 1000)] = _DEFAULTS.hours
+    hours: Annotated[float, Within(0.001, 1000), Variable("HOURS")] = _DEFAULTS.hours
     """Of a TRACE of sessions, for how long they are served."""
-    shared_prefix: bool = _DEFAULTS.shares_prefix
+    shared_prefix: Annotated[bool, Variable("SHARED_PREFIX")] = _DEFAULTS.shares_prefix
     """No: sessions of a TRACE share no block, not even tools and system prompts of equal model and length."""
-    loop: Annotated[str, OneOf(LOOPS)] = CLOSED
+    loop: Annotated[str, OneOf(LOOPS), Variable("LOOP")] = CLOSED
     """Closed: a session's next request comes its think time after the answer before it, where answers take
     time; open: at its recorded time."""
+
+    def service_of(self, seed: int, block_tokens: int | None) -> Service:
+        """Return how recorded sessions are served."""
+        return Service(self.sessions_per_hour, self.hours, self.shared_prefix, seed, block_tokens)
+
+    def read(self, seed: int, block_tokens: int | None) -> Trace | None:
+        """Return the trace that is named, in blocks of the size that is asked for; None where none is named.
+        Raises TraceError."""
+        if self.trace is None:
+            return None
+        trace = load_trace(self.trace, self.service_of(seed, block_tokens))
+        if block_tokens is not None:
+            trace = trace.cut(block_tokens)
+        return trace.open_loop() if self.loop == OPEN else trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class TraceOptions(TraceSource):
+    """The same, and the size of blocks, as commands take them."""
+
     block_tokens: Annotated[int | None, Within(1, 1 << 16)] = None
     """Tokens of a block, such as vLLM's 16 or LMCache's 256: blocks of a TRACE are cut or joined, generated
     prompts are cut; default: the trace's own, 512 if generated."""
@@ -44,14 +66,14 @@ class TraceOptions:
 
     def service(self, seed: int) -> Service:
         """How recorded sessions are served."""
-        return Service(self.sessions_per_hour, self.hours, self.shared_prefix, seed, self.block_tokens)
+        return self.service_of(seed, self.block_tokens)
 
     def scenario_fields(self) -> dict[str, Any]:
         """Return the fields of a simulated scenario's workload that say the same; none without a trace."""
         if self.trace is None:
             return {}
         return {
-            "trace": str(self.trace.absolute()),
+            "trace": self.trace.absolute(),
             "sessions_per_hour": self.sessions_per_hour,
             "hours": self.hours,
             "shared_prefix": self.shared_prefix,
@@ -61,9 +83,4 @@ class TraceOptions:
     def read_trace(self, seed: int) -> Trace | None:
         """Return the trace that is named, in blocks of the size that is asked for; None where none is named.
         Raises TraceError."""
-        if self.trace is None:
-            return None
-        trace = load_trace(self.trace, self.service(seed))
-        if self.block_tokens is not None:
-            trace = trace.cut(self.block_tokens)
-        return trace.open_loop() if self.loop == OPEN else trace
+        return self.read(seed, self.block_tokens)

@@ -2,12 +2,14 @@
 
 A node that has had a write of a block deleted tells the controller (DELETE). Each switch then forgets it
 in band, as it does where a storage node's DELETED passes, and says so. When all have, the controller answers
-the node (DELETED with HELD). Requests are bounded and given up after a while: who asked asks again.
+the node (DELETED with HELD). Requests are bounded, so that who asks for most gives way, and given up after a
+while: who asked asks again.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -36,6 +38,8 @@ class Write(NamedTuple):
 
 @dataclass(slots=True)
 class _Deletion:
+    owner: IPv4Address
+    """Who asked for it first."""
     until_s: float
     untold: set[str]
     """Switches that have not said that they forgot it."""
@@ -65,9 +69,10 @@ class Deletions:
         with self._changing:
             self._expire(now_s)
             if write not in self._under_way:
-                if len(self._under_way) >= MAX_UNDER_WAY:
+                if len(self._under_way) >= MAX_UNDER_WAY and not self._make_room(answer.source):
                     return
-                self._under_way[write] = _Deletion(now_s + GIVEN_UP_S, set(self._switches))
+                until_s = now_s + GIVEN_UP_S
+                self._under_way[write] = _Deletion(answer.source, until_s, set(self._switches))
             self._under_way[write].askers[answer.source] = switch, message.sequence
         for wake in self._switches.values():
             wake()
@@ -119,6 +124,15 @@ class Deletions:
         if not deletion.askers:
             del self._under_way[write]
         return [DeletionDone(*write, asker, sequence) for asker, (_, sequence) in here.items()]
+
+    def _make_room(self, source: IPv4Address) -> bool:
+        """Give up the oldest of the host that asks for most; False if that is who asks now."""
+        owned = Counter(one.owner for one in self._under_way.values())
+        ((most, count),) = owned.most_common(1)
+        if owned[source] >= count:
+            return False
+        del self._under_way[next(write for write, one in self._under_way.items() if one.owner == most)]
+        return True
 
     def _expire(self, now_s: float) -> None:
         for write in [write for write, one in self._under_way.items() if now_s >= one.until_s]:

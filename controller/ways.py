@@ -46,11 +46,14 @@ SUSPICION_S: Final = 3.0
 """How long a suspicion counts; nodes repeat it every second or two."""
 MAX_DOUBTERS: Final = 1024
 """Nodes whose suspicions are remembered; a switch has fewer ports."""
-RECENT_ANSWERS: Final = 8
-"""Number of a way's last answers whose delays are remembered."""
+RECENT_S: Final = 5.0
+"""How long the delays of answers and of HELLOs are remembered."""
+MOST_DELAYS: Final = 64
+"""Number of delays that are remembered of each way."""
 PATIENCE: Final = 3.0
-"""Nothing counts as missing before so many times what the slowest recent answers took on other ways."""
-MOST_PATIENCE_S: Final = 3.0
+"""Nothing counts as missing before so many times the longest recent delay on other ways."""
+MOST_PATIENCE_S: Final = 1.5
+"""Below the time after which a PUT is given up."""
 _SEQUENCES: Final = 1 << 32
 
 
@@ -65,14 +68,24 @@ class Way:
         self._probes: deque[tuple[int, float]] = deque(maxlen=round(2 * WINDOW_S / ALARMED_S))
         """Numbers, and when they were sent."""
         self._answered: set[int] = set()
-        self._took_s: deque[float] = deque(maxlen=RECENT_ANSWERS)
-        """How long the last answers took."""
+        self._heard_s = float("-inf")
+        self._delays: deque[tuple[float, float]] = deque(maxlen=MOST_DELAYS)
+        """When an answer or a HELLO came, and how late it was."""
 
-    def slowest_s(self, now_s: float) -> float | None:
-        """How long the slowest of the last answers took, or is waited for now; None without any."""
-        if not self._took_s:
+    def heard(self, now_s: float) -> None:
+        """A HELLO comes, one in HEARTBEAT_S or more often."""
+        late_s = now_s - self._heard_s - HEARTBEAT_S
+        if 0 < late_s <= MOST_PATIENCE_S:  # who was away was not late
+            self._delays.append((now_s, late_s))
+        self._heard_s = now_s
+
+    def delay_s(self, now_s: float) -> float | None:
+        """The longest delay lately, or that of what is waited for now; None if that is too long to be one."""
+        waited_s = [now_s - self._heard_s, *(now_s - sent_s for sent_s in self.unanswered())]
+        if waited_s[0] > MOST_PATIENCE_S:
             return None
-        return max(*self._took_s, *(now_s - sent_s for sent_s in self.unanswered()), 0.0)
+        known_s = [delay_s for at_s, delay_s in self._delays if now_s - at_s <= RECENT_S]
+        return max(0.0, *(one - HEARTBEAT_S for one in waited_s), *known_s)
 
     @property
     def sent_s(self) -> float:
@@ -89,7 +102,7 @@ class Way:
         sent_s = dict(self._probes).get(number)
         if sent_s is not None and number not in self._answered:
             self._answered.add(number)
-            self._took_s.append(now_s - sent_s)
+            self._delays.append((now_s, now_s - sent_s))
 
     def forget(self) -> None:
         """What was sent may never have left, or the answers never have been heard."""
@@ -135,16 +148,17 @@ class Ways:
         if way.is_silent:
             way.is_silent = False
             way.forget()
+        way.heard(now_s)
         way.answered(answers, now_s)
 
     def patience_s(self, address: str, now_s: float) -> float:
-        """How long to wait at least before one way is given up, by what answers take on the others.
+        """How long to wait at least before one way is given up, by the delays on the others.
 
         On a machine that is short of CPU time all are slow, and none is broken for that. One that is slow on
         purpose delays nothing but where it is one of two."""
-        others = [way for known, way in self._ways.items() if known != address and not way.is_silent]
-        slowest = [took_s for took_s in (way.slowest_s(now_s) for way in others) if took_s is not None]
-        return min(MOST_PATIENCE_S, PATIENCE * median_low(slowest)) if slowest else 0.0
+        others = (way.delay_s(now_s) for known, way in self._ways.items() if known != address)
+        delays_s = [delay_s for delay_s in others if delay_s is not None]
+        return min(MOST_PATIENCE_S, PATIENCE * median_low(delays_s)) if delays_s else 0.0
 
     def silent(self, address: str) -> None:
         """It says none any more."""

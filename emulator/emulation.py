@@ -18,7 +18,6 @@ from controller.config import Config
 from emulator.control_plane import stand_behind, start_controller
 from emulator.host_configs import INDEX, ROUTER, router_socket, write_host_configs
 from emulator.machine import CpuTime, CpuUse, CpuWatch, cpu_time
-from emulator.modes import Mode
 from emulator.processes import (
     READY_TIMEOUT_S,
     Events,
@@ -30,6 +29,7 @@ from emulator.processes import (
 from emulator.running import Running, Watch
 from emulator.scenario import Scenario, controller_config
 from emulator.timeline import Sample, Timeline, progress_of
+from scenario.modes import Mode
 from topologies.engines import Artifacts
 from topologies.network import Network, Process, end_processes
 

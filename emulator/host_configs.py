@@ -39,7 +39,7 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
             "address": str(endpoint.ipv4),
             "result": str(directory / f"{name}.result.json"),
             "homes": homes,
-            "replicas": scenario.options.replicas,
+            "replicas": scenario.options.storage.replicas,
             # Nodes that lend all stay: nobody has to hear who is there.
             "controller": None if lends else str(scenario.fabric.controller_of(name).ipv4),
             "kv_file": None if kv_file is None else str(kv_file),
@@ -53,7 +53,7 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
             specific["preload"] = str(keys)
         paths[name] = directory / f"{name}.json"
         paths[name].write_text(json.dumps(common | specific, indent=1))
-    if scenario.options.scheduler == CONDUCTOR:
+    if scenario.options.workload.scheduler == CONDUCTOR:
         paths[ROUTER] = _router(scenario, homes, preloads, directory)
     if lends:
         paths[INDEX] = _index(scenario, homes, directory)
@@ -62,7 +62,7 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
 
 def router_socket(scenario: Scenario, directory: Path) -> Path | None:
     """Where the router of a play listens; None where there is none."""
-    return directory / ROUTER if scenario.options.scheduler == CONDUCTOR else None
+    return directory / ROUTER if scenario.options.workload.scheduler == CONDUCTOR else None
 
 
 def _index_socket(scenario: Scenario, directory: Path) -> Path | None:
@@ -91,11 +91,11 @@ def _router(scenario: Scenario, homes: list[str], preloads: Preloads, directory:
         "socket": str(router_socket(scenario, directory)),
         "nodes": list(scenario.fabric.nodes),
         "homes": homes,
-        "replicas": scenario.options.replicas,
+        "replicas": scenario.options.storage.replicas,
         "trace": str(trace),
         "stored": str(stored),
-        "ttft_slo_s": scenario.options.ttft_slo_s,
-        "seed": scenario.options.seed,
+        "ttft_slo_s": scenario.options.workload.ttft_slo_s,
+        "seed": scenario.options.workload.seed,
         "link_bit_s": scenario.fabric.link_rate_bit_s(scenario.fabric.nodes[0]),
         "result": str(directory / f"{ROUTER}.result.json"),
     }
@@ -107,13 +107,13 @@ def _serving(scenario: Scenario) -> dict[str, object]:
     """The model as nodes and router have to know it."""
     return {
         "block_tokens": scenario.trace.block_tokens,
-        "model": scenario.options.model,
-        "gpu": scenario.options.gpu,
+        "model": scenario.options.model_choice.preset,
+        "gpu": scenario.options.model.gpu,
         "sigma": scenario.scale.sigma,
         "speed": scenario.scale.speed,
-        "codec": scenario.options.codec,
-        "level": scenario.options.level,
-        "coder": scenario.options.coder,
+        "codec": scenario.options.model.codec,
+        "level": scenario.options.model.level,
+        "coder": scenario.options.model.coder,
     }
 
 
@@ -129,19 +129,19 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
         "trace": str(trace),
         "gpu_blocks": options.gpu_blocks,
         "dram_blocks": options.dram_blocks,
-        "tiers": options.tiers,
-        "gate": options.gate and options.fetch and options.level != ADAPTIVE,
+        "tiers": options.nodes.tiers,
+        "gate": options.gate and options.fetch and options.model.level != ADAPTIVE,
         "hints": options.hints,
-        "ttft_slo_s": options.ttft_slo_s,
+        "ttft_slo_s": options.workload.ttft_slo_s,
         "fetch": options.fetch,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
-        "push": options.push,
+        "push": options.control.push,
         "joins_s": scenario.joins_s if name in scenario.joining else None,
-        "blend": options.blend,
-        "blend_share": options.blend_share,
-        "expects": options.expect,
-        "record_blocks": options.traces,
-        "durable": options.durable,
+        "blend": options.nodes.blend,
+        "blend_share": options.nodes.blend_share,
+        "expects": options.control.expects,
+        "record_blocks": options.emulation.traces,
+        "durable": options.storage.durable,
         "router": None if router is None else str(router),
         "index": None if index is None else str(index),
         "name": name,
@@ -155,15 +155,15 @@ def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
         "dram_bytes": scenario.options.store_blocks * scenario.block_bytes,
         "ssd_dir": str(directory / f"{name}.ssd"),
         "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
-        "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.ssd_gbyte_s * 1e9),
-        "read_ahead_blocks": scenario.options.read_ahead,
+        "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.storage.ssd_gbyte_s * 1e9),
+        "read_ahead_blocks": scenario.options.storage.read_ahead,
         "link_bit_s": scenario.fabric.link_rate_bit_s(name),
     }
 
 
 def _held(scenario: Scenario, held: Sequence[tuple[bytes, int]]) -> str:
     """The preload file of a store: lengths where a codec makes blocks differ."""
-    if scenario.options.codec == NONE:
+    if scenario.options.model.codec == NONE:
         return "".join(f"{key.hex()}\n" for key, _ in held)
     unit = scenario.scale.fragment_bytes
     return "".join(f"{key.hex()} {fragments * unit}\n" for key, fragments in held)
@@ -177,7 +177,7 @@ def _preloads(scenario: Scenario, homes: list[str]) -> Preloads:
     if scenario.tenants:
         return {home: [] for home in homes}
     held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
-    members, sizes = Members.of(homes, scenario.options.replicas), scenario.sizes
+    members, sizes = Members.of(homes, scenario.options.storage.replicas), scenario.sizes
     for stored in (stored for key in _past(scenario) for stored in sizes.stored(key)):
         for home in members.homes(stored[0]):
             held[home.address].append(stored)
@@ -188,7 +188,7 @@ def _spread(scenario: Scenario, homes: list[str]) -> Preloads:
     """What each node that lends holds at the start, of those that are there: the past's blocks, dealt out by
     their keys as in the simulator."""
     held: dict[str, list[tuple[bytes, int]]] = {home: [] for home in homes}
-    there = len(homes) - scenario.options.joining
+    there = len(homes) - scenario.options.nodes.joining
     for key in _past(scenario):
         home = homes[fingerprint(key) % there]
         held[home] += scenario.sizes.stored(key)
@@ -200,7 +200,7 @@ def _past(scenario: Scenario) -> Iterable[bytes]:
     keys = scenario.key_space
     recency: dict[bytes, None] = {}
     for request in scenario.trace.past:
-        chunks = keys.chunks(request.chunks) if scenario.options.blend else ()
+        chunks = keys.chunks(request.chunks) if scenario.options.nodes.blend else ()
         for key in (*keys.chain(request.blocks), *(key for key in chunks if key is not None)):
             recency.pop(key, None)
             recency[key] = None

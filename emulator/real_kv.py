@@ -58,7 +58,7 @@ def compute_kv(
     job = {
         "model": str(folder.resolve()),
         "block_bytes": scenario.block_bytes,
-        "seed": scenario.options.seed,
+        "seed": scenario.options.workload.seed,
         "chains": chains,
         "keys": [[key.hex() for key in scenario.key_space.chain(chain)] for chain in chains],
         "out": str(out),

@@ -24,8 +24,10 @@ class Recording:
         """Raises CaptureError for a place that does not exist."""
         self._scenario, self._warn = scenario, warn
         options, fabric = scenario.options, scenario.fabric
-        self._captured = {name: place_of(fabric, name) for name in options.pcap}
-        self._traced = {switch: Place(switch) for switch in fabric.switches} if options.traces else {}
+        self._captured = {name: place_of(fabric, name) for name in options.emulation.pcap}
+        self._traced = (
+            {switch: Place(switch) for switch in fabric.switches} if options.emulation.traces else {}
+        )
 
     def play(self, network: Network, name: str, play: Callable[[], Measurements]) -> Measurements:
         """Call `play` and record it: results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
@@ -46,7 +48,7 @@ class Recording:
 
     def _keep_captures(self, network: Network, name: str, captures: list[Capture]) -> None:
         for (place_name, place), capture in zip(self._captured.items(), captures, strict=True):
-            path = self._scenario.options.results / "pcap" / f"{name}.{place_name}.pcapng"
+            path = self._scenario.options.emulation.results / "pcap" / f"{name}.{place_name}.pcapng"
             named: dict[int, str] | str = f"{place.interface} to {place_name}"
             if place.port is None:
                 peers = self._peers(place.switch)
@@ -66,7 +68,7 @@ class Recording:
             peers = self._peers(switch)
             files[switch] = capture.file, {at: peers[one] for at, one in _interfaces(network, switch).items()}
         left_out = write_traces(
-            options.results / "traces",
+            options.emulation.results / "traces",
             name,
             fabric,
             files,
@@ -74,8 +76,8 @@ class Recording:
             Clock(time.time_ns() - time.monotonic_ns(), measured.start_s),
             {
                 "weir.mode": name,
-                "weir.seed": str(options.seed),
-                "weir.engine": options.engine,
+                "weir.seed": str(options.workload.seed),
+                "weir.engine": options.emulation.engine,
                 "weir.revision": revision(),
                 "weir.sigma": f"{self._scenario.scale.sigma:g}",
             },

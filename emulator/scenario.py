@@ -5,6 +5,7 @@ Pure preparation: bad input is refused here, before a network exists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,6 @@ from pathlib import Path
 from commands.errors import OptionError
 from commands.trace_options import CLOSED
 from controller.config import (
-    AUTO,
     EVERYWHERE,
     Config,
     CostOptions,
@@ -22,11 +22,12 @@ from controller.config import (
     Thresholds,
 )
 from emulator.control_plane import switch_configs
-from emulator.modes import Mode
-from emulator.options import MAX_POOL_BLOCKS, RunOptions
+from emulator.options import RunOptions
 from emulator.tenants import Tenant, share_of, tenants_of
-from hostlib.model.gate import ANSWERS
-from hostlib.protocol.wire import VALUE_BYTES
+from hostlib.protocol.wire import MAX_FRAGMENTS, VALUE_BYTES
+from scenario.modes import Mode
+from scenario.rules import check_played
+from scenario.tables import MAX_POOL_BLOCKS
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -35,7 +36,7 @@ from workload.compression import NONE, BlockSizes
 from workload.cost import CostModel, make_cost_model
 from workload.generate import generate
 from workload.keys import KeySpace
-from workload.levels import ADAPTIVE, Ladder, make_sizes
+from workload.levels import Ladder, make_sizes
 from workload.scale import DEFAULT_SIGMA, ScaleModel
 from workload.schedule import CONDUCTOR, SESSIONS, joining_place, make_scheduler, share_out
 from workload.trace import Request, Trace
@@ -59,6 +60,8 @@ OPEN_LOOP_WARNING = (
     f"{{}}: requests come at their recorded times: with SCHEDULER={SESSIONS} a session's next request waits "
     "for the answer before it"
 )
+MAX_POOL_SLOTS = (1 << 31) // (VALUE_BYTES + 128)
+"""Values in a pool: with what is kept of each beside it they fill the arrays that a P4 program may have."""
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
 SPARE_SHARE = 0.04
 """Of a pool's slots, where blocks differ in length: what policies may not count on (`make bench
@@ -84,17 +87,17 @@ class Scenario:
     @property
     def key_space(self) -> KeySpace:
         """What makes this scenario's block keys."""
-        return KeySpace(self.options.model, block_tokens=self.trace.block_tokens)
+        return KeySpace(self.options.model_choice.preset, block_tokens=self.trace.block_tokens)
 
     @property
     def joining(self) -> tuple[str, ...]:
         """The nodes that join while others serve."""
-        return self.fabric.nodes[len(self.fabric.nodes) - self.options.joining :]
+        return self.fabric.nodes[len(self.fabric.nodes) - self.options.nodes.joining :]
 
     @property
     def joins_s(self) -> float | None:
         """Of those that join, seconds from the start, a little before requests go to them."""
-        if not self.options.joining:
+        if not self.options.nodes.joining:
             return None
         first = self.trace.requests[joining_place(len(self.trace.requests), JOINS_AT)]
         return max(0.0, first.arrival_s - self.scale.duration_s(LEAD_S))
@@ -108,7 +111,7 @@ class Scenario:
     @property
     def tenants(self) -> dict[str, Tenant]:
         """By node; none where all use the public namespace."""
-        return tenants_of(self.fabric.nodes, self.options.tenants, self.options.seed)
+        return tenants_of(self.fabric.nodes, self.options.workload.tenants, self.options.workload.seed)
 
     @property
     def block_bytes(self) -> int:
@@ -124,19 +127,21 @@ class Scenario:
     def sizes(self) -> BlockSizes | Ladder:
         """Of blocks as they are sent."""
         options = self.options
-        return make_sizes(options.codec, options.level, self.fragments, self.cost.model.kv_dtype_bytes)
+        return make_sizes(
+            options.model.codec, options.model.level, self.fragments, self.cost.model.kv_dtype_bytes
+        )
 
     @property
     def target_s(self) -> float | None:
         """To the first token, in the emulation; None where nobody named one."""
-        slo_s = self.options.ttft_slo_s
+        slo_s = self.options.workload.ttft_slo_s
         return None if slo_s is None else self.scale.duration_s(slo_s)
 
     @property
     def pool_size(self) -> PoolSize:
         """Of each switch: memory for `pool_blocks` plain blocks, which holds more coded ones."""
         slots, sizes = self.options.pool_blocks * self.fragments, self.sizes
-        if self.options.codec == NONE:
+        if self.options.model.codec == NONE:
             return PoolSize(self.options.pool_blocks, slots, self.fragments)
         blocks = min(MAX_POOL_BLOCKS, int(slots / sizes.mean_fragments))
         return PoolSize(blocks, slots, sizes.most_fragments, int(SPARE_SHARE * slots))
@@ -157,131 +162,62 @@ def make_scenario(options: RunOptions, sigma: float | None = None) -> Scenario:
 
     `sigma` is used where the options leave it to the machine.
     """
-    if options.tenants and (options.scheduler == CONDUCTOR or options.model_choice.folder is not None):
-        # It would have to know every tenant's secret; the file of real KV has the public namespace's keys.
-        raise OptionError("TENANTS goes with neither SCHEDULER=conductor nor MODEL=folder")
-    _check_codec(options)
-    if options.joining and options.scheduler == CONDUCTOR:
-        raise OptionError("JOINING does not go with SCHEDULER=conductor, which knows of no such nodes")
-    if options.blend and (not options.fetch or options.model_choice.folder is not None):
-        raise OptionError("BLEND=yes goes with neither FETCH=no nor MODEL=folder")
-    if options.blend and options.level == ADAPTIVE:
-        raise OptionError(f"BLEND=yes does not go with LEVEL={ADAPTIVE}, which streams chains")
-    if options.hints != ANSWERS:
-        _check_hints(options)
-    if options.lends:
-        _check_lending(options)
-    if options.scheduler == CONDUCTOR and not options.fetch:
-        raise OptionError("FETCH=no does not go with SCHEDULER=conductor, which counts on what nodes fetch")
-    requests = options.requests or (TRACE_REQUESTS if options.trace else GENERATED_REQUESTS)
-    whole = options.read_trace(options.seed) or _generated(options, requests)
-    if options.blend and not whole.has_chunks:
+    check_played(options)
+    requests = options.workload.requests or (TRACE_REQUESTS if options.workload.trace else GENERATED_REQUESTS)
+    whole = options.read_trace() or _generated(options, requests)
+    if options.nodes.blend and not whole.has_chunks:
         raise OptionError(
             f"BLEND=yes: {whole.name} does not say which of its blocks are chunks (chunk_ids): choose "
             "SHAPE=passages or SHAPE=rag, or a trace that does"
         )
-    if whole.has_sessions and options.loop == CLOSED and options.scheduler != SESSIONS:
+    if whole.has_sessions and options.workload.loop == CLOSED and options.workload.scheduler != SESSIONS:
         # Nodes do not hear of one another's answers.
         whole = replace(whole.open_loop(), warnings=(*whole.warnings, OPEN_LOOP_WARNING.format(whole.name)))
-    start_s = _start(whole, options.start_s, requests)
+    start_s = _start(whole, options.workload.start_s, requests)
     window = whole.window(start_s, requests)
-    speed = options.speed or max(1.0, window.duration_s / (TRACE_PLAY_S if options.trace else PLAY_S))
+    usual_s = TRACE_PLAY_S if options.workload.trace else PLAY_S
+    speed = options.emulation.speed or max(1.0, window.duration_s / usual_s)
     trace = whole.window(start_s, requests, speed)
-    scale = ScaleModel(options.scale or sigma or least_sigma(options.topology), speed, VALUE_BYTES)
-    rate_bit_s = scale.rate_bit_s(options.link_gbit_s * 1e9)
+    scale = ScaleModel(options.scale or sigma or least_sigma(options.network.topology), speed, VALUE_BYTES)
+    rate_bit_s = scale.rate_bit_s(options.network.link_gbit_s * 1e9)
     fabric = _fabric(options, rate_bit_s)
-    plain = make_cost_model(options.model, options.gpu, trace.block_tokens)
+    plain = make_cost_model(options.model_choice.preset, options.model.gpu, trace.block_tokens)
+    options = options.in_blocks(plain.block_bytes)
     scenario = Scenario(options, trace, start_s, scale, plain, fabric, _shares(trace, fabric, options))
-    return replace(scenario, cost=replace(plain, stored_share=scenario.sizes.stored_share))
+    scenario = replace(scenario, cost=replace(plain, stored_share=scenario.sizes.stored_share))
+    _check_sigma(scenario)
+    return scenario
 
 
-def _check_hints(options: RunOptions) -> None:
-    """Raises OptionError for what does not ask before it fetches."""
-    if not options.gate or not options.fetch or options.level == ADAPTIVE:
-        raise OptionError(
-            f"HINTS={options.hints} is for the gate: it goes with none of GATE=no, FETCH=no, LEVEL={ADAPTIVE}"
-        )
-    if options.blend or options.scheduler == CONDUCTOR:
-        raise OptionError(f"HINTS={options.hints} goes with neither BLEND=yes nor SCHEDULER=conductor")
-
-
-def _check_lending(options: RunOptions) -> None:
-    """Raises OptionError for what takes storage nodes, or does not ask the nodes' index."""
-    takes_stores = {
-        f"EVICTION={options.eviction}": options.eviction != "drop",
-        # The controller places blocks by which ports have nodes that read; here all answer as well.
-        f"PLACEMENT={options.placement}": options.placement not in (AUTO, EVERYWHERE),
-        f"REPLICAS={options.replicas}": options.replicas > 1,
-        "DURABLE=1": options.durable,
-        f"READ_AHEAD={options.read_ahead}": options.read_ahead > 0,
-        # Ports of storage nodes, as which the switch takes nodes that lend, may name all tenants' blocks.
-        f"TENANTS={options.tenants}": options.tenants > 0,
-    }
-    asks_otherwise = {
-        "FETCH=no": not options.fetch,
-        f"HINTS={options.hints}": options.hints != ANSWERS,
-        f"LEVEL={options.level}": options.level == ADAPTIVE,
-        "BLEND=yes": options.blend,
-        "PUSH=1": options.push,
-        "SCHEDULER=conductor": options.scheduler == CONDUCTOR,
-    }
-    for reason, asked in (
-        ("takes storage nodes", takes_stores),
-        ("does not go with nodes that ask an index who lends a block", asks_otherwise),
-    ):
-        for given in (name for name, is_asked in asked.items() if is_asked):
-            raise OptionError(f"STORES=0, where nodes lend one another their memory: {given} {reason}")
-
-
-def _check_codec(options: RunOptions) -> None:
-    """Raises OptionError for what takes blocks as they are."""
-    if options.level == ADAPTIVE:
-        _check_stream(options)
-    if options.codec == NONE:
+def _check_sigma(scenario: Scenario) -> None:
+    """Raise OptionError where blocks have more fragments than messages can count, or the pool more values
+    than a P4 program may."""
+    sigma, fragments, slots = scenario.scale.sigma, scenario.fragments, scenario.pool_size.slots
+    too_small = max(fragments / MAX_FRAGMENTS, slots / MAX_POOL_SLOTS)
+    if too_small <= 1:
         return
-    if options.model_choice.folder is not None:
-        raise OptionError(
-            f"CODEC={options.codec} with MODEL=folder: real KV travels as it is, without a codec"
-        )
-    if options.push:
-        raise OptionError(
-            f"CODEC={options.codec} with PUSH=1: nodes keep what is pushed as it comes, undecoded"
-        )
-
-
-def _check_stream(options: RunOptions) -> None:
-    """Raises OptionError for what does not go with levels that are chosen for each chunk."""
-    if options.ttft_slo_s is None:
-        raise OptionError(f"LEVEL={ADAPTIVE} aims at a time to the first token: say TTFT_SLO, real seconds")
-    if options.scheduler == CONDUCTOR:
-        raise OptionError(
-            f"LEVEL={ADAPTIVE} with SCHEDULER=conductor: it would not find blocks at their levels"
-        )
-    if not options.fetch:
-        raise OptionError(
-            f"LEVEL={ADAPTIVE} with FETCH=no: there is nothing to choose where nothing is fetched"
-        )
+    least = math.ceil(1.02 * sigma * too_small)
+    raise OptionError(
+        f"SCALE={sigma:g}: a block would be {fragments:,} fragments and the pool {slots:,} values; at most "
+        f"{MAX_FRAGMENTS:,} and {MAX_POOL_SLOTS:,} fit: use SCALE={least} or more"
+        + (", or fewer POOL_BLOCKS" if slots > MAX_POOL_SLOTS else "")
+    )
 
 
 def _fabric(options: RunOptions, rate_bit_s: float) -> Fabric:
-    asked = {"leaves": options.leaves, "spines": options.spines, "pods": options.pods}
+    asked = {"leaves": options.network.leaves, "spines": options.network.spines, "pods": options.network.pods}
     sizes = {name: size for name, size in asked.items() if size is not None}
-    fabric = make_topology(options.topology, rate_bit_s, options.hosts, options.stores, **sizes)
-    if options.store_gbit_s is not None:
-        if len(options.store_gbit_s) != len(fabric.stores):
-            raise OptionError(
-                f"STORE_GBIT: there are {len(fabric.stores)} storage nodes, "
-                f"and {len(options.store_gbit_s)} rates"
-            )
-        shares = [gbit_s / options.link_gbit_s for gbit_s in options.store_gbit_s]
+    fabric = make_topology(options.network.topology, rate_bit_s, options.nodes.count, options.stores, **sizes)
+    if options.storage.link_gbit_s:
+        shares = [gbit_s / options.network.link_gbit_s for gbit_s in options.storage.link_gbit_s]
         rates = {name: rate_bit_s * share for name, share in zip(fabric.stores, shares, strict=True)}
         fabric = fabric.with_link_rates(rates)
-    return fabric.with_queues(options.requests_first)
+    return fabric.with_queues(options.network.requests_first)
 
 
 def home_links(scenario: Scenario) -> tuple[HomeLink, ...]:
     """Links of storage nodes that are not as most."""
-    rates, fabric = scenario.options.store_gbit_s or (), scenario.fabric
+    rates, fabric = scenario.options.storage.link_gbit_s, scenario.fabric
     addresses = [fabric.hosts[name].ipv4 for name in fabric.stores]
     return tuple(HomeLink(ipv4, 1e9 * rate) for ipv4, rate in zip(addresses, rates, strict=bool(rates)))
 
@@ -290,8 +226,8 @@ def _generated(options: RunOptions, requests: int) -> Trace:
     """A third more than is played: the past that the stores hold at the start."""
     past = round(requests * DEFAULT_PAST_SHARE)
     return generate(
-        options.shape,
-        options.seed,
+        options.workload.shape,
+        options.workload.seed,
         past + requests,
         block_tokens=options.generated_tokens,
     )
@@ -308,14 +244,14 @@ def _start(trace: Trace, asked_s: float | None, requests: int) -> float:
 
 
 def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tuple[Request, ...]]:
-    if options.scheduler == CONDUCTOR:
+    if options.workload.scheduler == CONDUCTOR:
         return dict.fromkeys(fabric.nodes, ())
     nodes = len(fabric.nodes)
-    if options.joining >= nodes:
-        raise OptionError(f"JOINING: somebody has to be there first, so at most {nodes - 1} of {nodes} join")
-    scheduler = make_scheduler(options.scheduler, nodes - options.joining, options.seed)
+    scheduler = make_scheduler(
+        options.workload.scheduler, nodes - options.nodes.joining, options.workload.seed
+    )
     shares: dict[str, list[Request]] = {name: [] for name in fabric.nodes}
-    for request, node in share_out(trace.requests, scheduler, nodes, options.joining, JOINS_AT):
+    for request, node in share_out(trace.requests, scheduler, nodes, options.nodes.joining, JOINS_AT):
         shares[fabric.nodes[node]].append(request)
     return {name: tuple(share) for name, share in shares.items()}
 
@@ -330,26 +266,26 @@ def controller_config(
     """
     return Config(
         switches=switch_configs(network, artifacts, scenario.pool_size, _numbers(scenario.tenants)),
-        policy=scenario.options.policy,
-        seed=scenario.options.seed,
+        policy=scenario.options.pool.policy,
+        seed=scenario.options.workload.seed,
         pool=mode.pool,
-        replicas=scenario.options.replicas,
-        placement=EVERYWHERE if scenario.options.lends else scenario.options.placement,
+        replicas=scenario.options.storage.replicas,
+        placement=EVERYWHERE if scenario.options.lends else scenario.options.pool.placement,
         phantom=mode.phantom,
         merging=mode.merging,
         thresholds=Thresholds(
             report_count=1,
-            fill=scenario.options.fill,
+            fill=scenario.options.control.fill,
             eviction=scenario.options.eviction,
-            tenant_share=share_of(scenario.options.tenants),
+            tenant_share=share_of(scenario.options.workload.tenants),
         ),
-        push=PushOptions() if mode.pool and scenario.options.push and not mode.phantom else None,
+        push=PushOptions() if mode.pool and scenario.options.control.push and not mode.phantom else None,
         router=None if router is None else str(router),
         costs=CostOptions(
-            scenario.options.model,
-            scenario.options.gpu,
+            scenario.options.model_choice.preset,
+            scenario.options.model.gpu,
             scenario.trace.block_tokens,
-            scenario.options.link_gbit_s * 1e9,
+            scenario.options.network.link_gbit_s * 1e9,
             scenario.scale.speed,
             scenario.cost.stored_share,
             home_links(scenario),

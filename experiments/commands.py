@@ -13,7 +13,10 @@ from pydantic.dataclasses import dataclass
 
 from commands.declarations import DECLARED, Existing, Key, OneOf, Variable, Within, keys_of
 from commands.verbosity import Verbosity
+from emulator.options import RunOptions, is_played
 from experiments.bench.__main__ import BENCHMARKS
+from experiments.simulate.__main__ import is_simulated
+from scenario import Scenario
 from weir.logs import LEVELS
 
 
@@ -107,6 +110,7 @@ HERE: Final = __name__
 COMMANDS: Final = {
     "run": "emulator.options:RunOptions",
     "topo": "experiments.run.topo:TopoOptions",
+    "simulate": "experiments.simulate.__main__:SimulateOptions",
     "shell": "experiments.run.shell:ShellOptions",
     "policies": "experiments.policies.options:Options",
     "tiers": "experiments.tiers.options:TiersOptions",
@@ -152,7 +156,16 @@ def declared(command: str) -> type:
     return found
 
 
+def keys_of_command(command: str) -> tuple[Key, ...]:
+    """Return what variables and the command line may say of a command; files may say more."""
+    kind = declared(command)
+    takes = (
+        is_played if issubclass(kind, RunOptions) else is_simulated if issubclass(kind, Scenario) else None
+    )
+    return tuple(key for key in keys_of(kind) if takes is None or takes(key))
+
+
 def keys_by_command() -> dict[str, tuple[Key, ...]]:
     """Return all keys, those of every command under ANY."""
     every = (*keys_of(Verbosity), *keys_of(Processes))
-    return {ANY: every} | {name: keys_of(declared(name)) for name in COMMANDS}
+    return {ANY: every} | {name: keys_of_command(name) for name in COMMANDS}

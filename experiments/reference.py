@@ -7,17 +7,23 @@ A test compares the files with what this makes.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from commands.declarations import PREFIX, Key, bound
+from pydantic import TypeAdapter
+
+from commands.declarations import PREFIX, Key, bound, keys_of
 from commands.options import shown
 from commands.table import TABLE
 from emulator.result import ROOT
 from experiments.commands import ANY, declared, keys_by_command
+from scenario import Scenario
 
+SCHEMA: Final = ROOT / "docs" / "scenario.schema.json"
 PAGE: Final = ROOT / "docs" / "reference.md"
 COLUMNS: Final = ("command", "variable", "kind", "many", "least", "most", "words")
 HEAD: Final = f"""\
@@ -30,6 +36,14 @@ program takes it as an option: `POOL_BLOCKS` is `{PREFIX}POOL_BLOCKS` and `--poo
 counts more than the environment, and both count more than a file. A name that a command does not have is
 refused.
 """
+SCENARIOS: Final = """\
+## Scenarios
+
+`make run SCENARIO=file.toml` plays a file and `make simulate SCENARIO=file.toml` simulates it. Its JSON
+schema is [`scenario.schema.json`](scenario.schema.json). The defaults are those of a file that says nothing.
+Without a file, both commands take [`scenario/demo.toml`](../scenario/demo.toml). Only the simulator has
+variables with a star.
+"""
 
 
 def main() -> int:
@@ -41,7 +55,7 @@ def main() -> int:
 
 def made() -> dict[Path, str]:
     """Return the text of each generated file."""
-    return {TABLE: table(), PAGE: page()}
+    return {TABLE: table(), PAGE: page(), SCHEMA: schema()}
 
 
 def table() -> str:
@@ -58,23 +72,80 @@ def _row(command: str, key: Key) -> tuple[str, ...]:
     return (command, key.variable, kind.name, many, bound(kind.least), bound(kind.most), ",".join(kind.words))
 
 
+def schema() -> str:
+    """Return the JSON schema of scenario files, with each key's help, unit and variable."""
+    made: dict[str, Any] = TypeAdapter(Scenario).json_schema()
+    made = {"title": "A scenario of Weir", **made, "$schema": "https://json-schema.org/draft/2020-12/schema"}
+    made["properties"]["base"] = {"type": "string", "description": "Another file, of which this one differs."}
+    for key in keys_of(Scenario):
+        entry = made["properties"][key.path[0]]
+        if len(key.path) > 1:
+            table = str(entry.get("$ref", "")).rpartition("/")[2]
+            entry = made["$defs"][table]["properties"][key.path[1]]
+        entry["description"] = key.help
+        entry |= {name: value for name, value in (("unit", key.unit), ("variable", key.variable)) if value}
+    return json.dumps(_plain(made), indent=1, default=str) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """The same with whole numbers as such, which compare equal otherwise and so stand for one another."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def page() -> str:
-    """Return the reference page."""
-    parts = [HEAD]
-    for command, keys in keys_by_command().items():
-        title = "Every command" if command == ANY else f"make {command.replace(' ', ' WHAT=')}"
-        about = "" if command == ANY else f"{(declared(command).__doc__ or '').strip()}\n\n"
-        parts.append(f"## {title}\n\n{about}{_rows(keys)}")
+    """Return the reference page: the keys of scenarios, then what each command has besides."""
+    every = keys_by_command()
+    parts = [HEAD, f"## Every command\n\n{_rows(every[ANY])}", SCENARIOS]
+    parts += [
+        f"### [{table}]\n\n{_about(table)}\n\n{_rows(keys, of_file=True)}"
+        for table, keys in _tables().items()
+    ]
+    shared = {key.path for key in keys_of(Scenario)}
+    for command, keys in every.items():
+        if command == ANY:
+            continue
+        title = f"make {command.replace(' ', ' WHAT=')}"
+        own = [key for key in keys if key.path not in shared] if _plays(command) else keys
+        about = (declared(command).__doc__ or "").strip()
+        if _plays(command):
+            about += " It takes the scenario's keys, and:"
+        parts.append(f"## {title}\n\n{about}\n\n{_rows(own)}")
     return "\n".join(parts)
 
 
-def _rows(keys: Iterable[Key]) -> str:
-    lines = ["| variable | meaning | values | default |", "|---|---|---|---|"]
+def _plays(command: str) -> bool:
+    """Whether a command takes a scenario."""
+    return issubclass(declared(command), Scenario)
+
+
+def _tables() -> dict[str, list[Key]]:
+    tables: dict[str, list[Key]] = {}
+    for key in keys_of(Scenario):
+        if key.path[1:]:
+            tables.setdefault(key.path[0], []).append(key)
+    return tables
+
+
+def _about(table: str) -> str:
+    kind = {entry.name: type(getattr(Scenario(), entry.name)) for entry in fields(Scenario)}[table]
+    return " ".join((kind.__doc__ or "").split())
+
+
+def _rows(keys: Iterable[Key], of_file: bool = False) -> str:
+    lines = ["| key | variable | meaning | values | default |", "|---|---|---|---|---|"]
+    if not of_file:
+        lines = ["| variable | meaning | values | default |", "|---|---|---|---|"]
     for key in keys:
         default = "" if key.default in (None, "", ()) else f"`{_default(key.default)}`"
         values = "; ".join(part for part in (key.kind.range, key.unit) if part)
         several = ", by commas" if key.kind.many else ""
-        lines.append(f"| `{key.variable}` | {_cell(key.help)} | {_cell(values)}{several} | {default} |")
+        name = f"`{key.path[-1]}` | `{key.variable}`" if of_file else f"`{key.variable}`"
+        played = "" if not of_file or key.own_variable else " *"
+        lines.append(f"| {name}{played} | {_cell(key.help)} | {_cell(values)}{several} | {_cell(default)} |")
     return "\n".join(lines) + "\n"
 
 

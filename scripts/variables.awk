@@ -118,8 +118,10 @@ function check_one(row, text,    wanted) {
   if (words[row] != "" && index("," words[row] ",", "," text ",")) return
   wanted = ""
   if (kind[row] == "name") { refuse(name[row] ": there is no '" text "': " advice(text, words[row])); return }
-  if (kind[row] == "file") {
-    if (system("test -e \"$WEIR_" name[row] "\"")) refuse(name[row] ": there is no file " text)
+  if (kind[row] == "file" || kind[row] == "name_or_file") {
+    if (!system("test -e \"$WEIR_" name[row] "\"")) return
+    if (kind[row] == "file") refuse(name[row] ": there is no file " text)
+    else refuse(name[row] ": there is no '" text "': " advice(text, words[row]) ", or an existing folder")
     return
   }
   if (kind[row] == "yes_or_no") {

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from commands.toml_file import Document, ScenarioError
 from controller.config import PoolSize, Thresholds
 from emulator.scenario import SPARE_SHARE
 from hostlib.model.streamer import Rung
-from simulator.machine import Machine
+from scenario import GB, Scenario
+from scenario.rules import ALWAYS, SIMULATED, refusals, value_of
+from scenario.tables import Model
 from simulator.messages import Sizes
-from simulator.scenario import GB, ROUTERS, SWITCHES, Model, Scenario
-from simulator.schema import Document, ScenarioError
 from topologies.errors import TopologyError
 from topologies.fabric import Fabric
 from topologies.registry import make_topology
-from workload.compression import NONE, BlockSizes, CompressionError, coding_s
+from workload.compression import BlockSizes, CompressionError, coding_s
 from workload.cost import ATTENTION_SHARES, GPUS, MODELS, CostModel, ModelSpec
 from workload.levels import ADAPTIVE, Ladder, make_sizes
-from workload.schedule import CONDUCTOR
 from workload.trace import MOONCAKE
 
 SHAPE = ("layers", "hidden", "kv_values_per_layer", "kv_dtype_bytes", "weights")
@@ -51,119 +51,25 @@ def make_fabric(scenario: Scenario) -> Fabric:
 
 def impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Field and reason of everything that can't be, apart from the shape of the fabric."""
-    yield from _zeros(scenario)
-    if scenario.model.level == ADAPTIVE:
-        yield from _no_streams(scenario)
+    yield from refusals(scenario, (*SIMULATED, *ALWAYS))
     yield from _half_models(scenario)
+    tokens = scenario.model.block_tokens or MOONCAKE.block_tokens
     try:
-        cost_model(scenario, scenario.model.block_tokens or MOONCAKE.block_tokens)
+        block_bytes = cost_model(scenario, tokens).block_bytes
     except CompressionError as error:
         yield "model.codec", str(error)
         return
-    tokens = scenario.model.block_tokens or MOONCAKE.block_tokens
-    block_bytes = cost_model(scenario, tokens).block_bytes
     block = f"a block of {tokens} tokens has {block_bytes / 1e6:,.1f} MB"
-    if scenario.storage.kind == "stores":
-        if not scenario.storage.count:
-            yield "storage.count", "there is no storage: blocks need at least one storage node"
-        if scenario.storage.dram_gb * GB < block_bytes:
-            yield "storage.dram_gb", f"{block}: the DRAM of a storage node does not hold one"
-    if scenario.switched and scenario.pool.memory != "none":
-        yield from _pool_impossibilities(scenario, int(scenario.pool.size_gb * GB / block_bytes), block)
-    if scenario.direct.front == SWITCHES:
-        yield from _lending_impossibilities(scenario)
-    if scenario.storage.kind == "direct" and scenario.direct.size_gb * GB < block_bytes:
-        yield "direct.size_gb", f"{block}: the pool does not hold one"
-    if scenario.nodes.gpu_gb * GB < block_bytes:
-        yield "nodes.gpu_gb", f"{block}: the GPU memory for blocks does not hold one"
-    if scenario.network.segments >= scenario.network.fragments > 1:
-        yield "network.segments", f"must be fewer than the {scenario.network.fragments} fragments of a block"
-    if scenario.nodes.blend:
-        yield from _blend_impossibilities(scenario)
-    if scenario.nodes.joining or scenario.nodes.warm == "pool":
-        yield from _joining_impossibilities(scenario)
-    if scenario.control.push:
-        yield from _push_impossibilities(scenario)
-    if scenario.machine != Machine():
-        yield from _beside_the_machine(scenario)
-    if scenario.workload.clients and scenario.workload.load != 1.0:
-        yield "workload.load", "a closed loop has no rate of arrival: leave out load or clients"
-
-
-def _blend_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    nodes = scenario.nodes
-    if nodes.gate == "never":
-        yield "nodes.blend", 'blends what is fetched: nodes.gate must be "always" or "compare"'
-    if nodes.decode != "apart" or nodes.loading != "overlapped":
-        yield "nodes.blend", 'needs nodes.decode = "apart" and nodes.loading = "overlapped"'
-
-
-def _beside_the_machine(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """What the layer of the emulator's machine has no process for: it would take no time there."""
-    if not scenario.switched:
-        yield "machine", "has processes for storage nodes, and for nodes that lend past switches, only"
-    if scenario.nodes.decode in ("steps", "budget"):
-        yield "machine", 'has processes for nodes with decode = "apart" and "batched" only'
-    if scenario.decoders.count:
-        yield "machine", "has no processes for nodes that decode: use decoders.count = 0"
-
-
-def _no_streams(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """What does not go with levels that are chosen for each chunk."""
-    if not scenario.workload.ttft_slo_s:
-        yield "workload.ttft_slo_s", f'level = "{ADAPTIVE}" aims at a time to the first token: say which'
-    if scenario.workload.scheduler == CONDUCTOR:
-        yield (
-            "workload.scheduler",
-            f'the conductor does not find blocks at the levels of level = "{ADAPTIVE}"',
-        )
-    if scenario.storage.kind != "stores":
-        yield "storage.kind", f'level = "{ADAPTIVE}" goes with storage nodes: kind = "stores"'
-    if scenario.model.decoding == "gpu":
-        yield "model.decoding", f'level = "{ADAPTIVE}" has decoders beside the GPU: use beside or smartnic'
-    if scenario.nodes.blend:
-        yield (
-            "nodes.blend",
-            f'level = "{ADAPTIVE}" streams chains: chunks that are no prefixes have one level',
-        )
-    if scenario.nodes.loading != "overlapped" or scenario.nodes.gate == "never":
-        yield (
-            "nodes",
-            f'level = "{ADAPTIVE}" goes with loading = "overlapped", and a gate that is not "never"',
-        )
-
-
-def _pool_impossibilities(scenario: Scenario, blocks: int, block: str) -> Iterator[tuple[str, str]]:
-    if not blocks:
-        yield "pool.size_gb", f"{block}: the pool does not hold one. Use a larger pool or smaller blocks"
-
-
-def _joining_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    nodes, scheduler = scenario.nodes, scenario.workload.scheduler
-    if nodes.joining >= nodes.count:
-        yield "nodes.joining", f"somebody has to be there first: at most {nodes.count - 1} of {nodes.count}"
-    if nodes.joining and scheduler in (CONDUCTOR, *ROUTERS):
-        yield "workload.scheduler", f"{scheduler} knows of no node that joins later: use another"
-    if nodes.warm == "pool" and not (nodes.joining and scenario.switched and scenario.pool.memory != "none"):
-        yield "nodes.warm", "pushes what the switches' pools hold by now to nodes that join: needs both"
-
-
-def _push_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    if scenario.storage.kind != "stores" or scenario.pool.memory == "none" or scenario.nodes.gate == "never":
-        yield "control.push", "pushes blocks of the switches' pools to nodes that ask storage nodes for them"
-    if scenario.model.codec != NONE or scenario.model.coded_share is not None:
-        yield "control.push", "nodes keep what is pushed as it comes, undecoded: leave out the codec"
-
-
-def _lending_impossibilities(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """What does not go with nodes that answer one another's GETs."""
-    if scenario.storage.kind != "peers":
-        yield "direct.front", f'"{SWITCHES}" stand before nodes that lend their memory: kind = "peers"'
-    if scenario.workload.scheduler in (CONDUCTOR, *ROUTERS):
-        name = scenario.workload.scheduler
-        yield "workload.scheduler", f'{name} does not look through front = "{SWITCHES}": use another'
-    if scenario.control.eviction != "drop":
-        yield "control.eviction", "nodes keep nothing for others, so nothing can be reclaimed: use drop"
+    pooled = scenario.switched and scenario.pool.memory != "none"
+    holds = {
+        "storage.dram_gb": (scenario.storage.kind == "stores", "the DRAM of a storage node"),
+        "pool.size_gb": (pooled, "the pool"),
+        "direct.size_gb": (scenario.storage.kind == "direct", "the pool"),
+        "nodes.gpu_gb": (True, "the GPU memory for blocks"),
+    }
+    for name, (needed, what) in holds.items():
+        if needed and value_of(scenario, name) * GB < block_bytes:
+            yield name, f"{block}: {what} does not hold one. Use more memory or smaller blocks"
 
 
 def _half_models(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -174,42 +80,6 @@ def _half_models(scenario: Scenario) -> Iterator[tuple[str, str]]:
             "model",
             f"a model of its own also needs {', '.join(missing)}; a preset none of {', '.join(SHAPE)}",
         )
-
-
-def _zeros(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Rates of zero, where they matter."""
-    rates = [("network.link_gbit_s", scenario.network.link_gbit_s)]
-    if scenario.storage.kind == "stores" and scenario.storage.ssd_gb:
-        rates.append(("storage.ssd_gbyte_s", scenario.storage.ssd_gbyte_s))
-    if scenario.switched and scenario.pool.memory == "dram":
-        rates.append(("pool.memory_gbyte_s", scenario.pool.memory_gbyte_s))
-    if scenario.pool.memory != "none":
-        rates.append(("control.writes_per_s", scenario.control.writes_per_s))
-    if scenario.storage.kind == "direct":
-        names = ("device_gbyte_s", "read_gbyte_s", "write_gbyte_s")
-        rates += [(f"direct.{name}", getattr(scenario.direct, name)) for name in names]
-    for path, rate in rates:
-        if rate <= 0:
-            yield path, "must be above 0: nothing would ever arrive"
-    if scenario.model.coded_share is not None and scenario.model.codec != NONE:
-        yield "model.coded_share", "a codec has the sizes that were measured: leave out one of the two"
-    if scenario.workload.scheduler in ROUTERS and scenario.nodes.decode == "steps":
-        name = scenario.workload.scheduler
-        yield "workload.scheduler", f'{name} does not know what nodes with decode = "steps" have to do'
-    if scenario.nodes.decode == "budget" and scenario.nodes.gate != "never":
-        yield "nodes.gate", 'nodes with decode = "budget" fetch nothing: use gate = "never"'
-    if scenario.decoders.count and scenario.nodes.decode != "apart":
-        yield "decoders.count", 'nodes with decode = "batched" decode themselves: leave out one of the two'
-    if scenario.decoders.count and scenario.decoders.running_gb <= 0:
-        yield "decoders.running_gb", "must be above 0: no request would ever start"
-    if scenario.model.decoding == "gpu" and scenario.nodes.decode != "batched":
-        yield "model.decoding", 'tokens that the GPU can hold up are in decode = "batched" only'
-    if 0.0 < scenario.model.decoding_slowdown < 1.0:
-        yield "model.decoding_slowdown", "nothing is faster beside something else: use at least 1, or 0"
-    if scenario.nodes.decode == "steps" and scenario.nodes.loading != "blocking":
-        yield "nodes.loading", 'with decode = "steps" loads are part of a step: use "blocking"'
-    if scenario.nodes.decode in ("batched", "steps") and scenario.nodes.running_gb <= 0:
-        yield "nodes.running_gb", "must be above 0: no request would ever start"
 
 
 def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
@@ -226,6 +96,27 @@ def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
     if model.coded_share is not None:
         return replace(plain, stored_share=model.coded_share)
     return replace(plain, stored_share=_coded(scenario, plain).stored_share)
+
+
+def in_gb(scenario: Scenario) -> Scenario:
+    """Return the same with all memory in GB; room for a block and a half of a pool of one holds one."""
+    try:
+        block_gb = cost_model(scenario, scenario.model.block_tokens or MOONCAKE.block_tokens).block_bytes / GB
+    except CompressionError:  # said by `check`
+        return scenario
+    nodes, storage, pool = scenario.nodes, scenario.storage, scenario.pool
+    return scenario.changed(
+        nodes=_in_gb({"gpu": nodes.gpu_blocks, "dram": nodes.dram_blocks}, block_gb),
+        storage=_in_gb({"dram": storage.dram_blocks}, block_gb),
+        pool={} if pool.blocks is None else {"size_gb": (pool.blocks + 0.5) * block_gb, "blocks": None},
+    )
+
+
+def _in_gb(blocks: dict[str, int | None], block_gb: float) -> dict[str, float | None]:
+    """The keys in GB of memory that is given in blocks, and no longer in blocks."""
+    given = {name: count for name, count in blocks.items() if count is not None}
+    in_gb = {f"{name}_gb": (count + 0.5) * block_gb for name, count in given.items()}
+    return {**in_gb, **dict.fromkeys(f"{name}_blocks" for name in given)}
 
 
 def decode_s(scenario: Scenario, cost: CostModel) -> float:

@@ -67,7 +67,7 @@ objects of compiled classes can't be."""
 CONSTANTS = ("controller.p4runtime.base_state", "controller.config", "hostlib.protocol.wire")
 """Modules that are not compiled, but whose constants (Final) are compiled in."""
 
-KNOWN = ("controller", "simulator", "hostlib", "topologies", "workload")
+KNOWN = ("commands", "controller", "simulator", "scenario", "hostlib", "topologies", "workload")
 """Folders whose files are a build's sources, compiled or not: the C relies on the types in what it imports.
 A test compares them with the imports."""
 KNOWN_FILES = ("v1model/binding/digests.py",)

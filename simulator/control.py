@@ -38,9 +38,9 @@ from controller.pool.residual_value import ResidualValue
 from hostlib.protocol import wire
 from hostlib.protocol.expected import read_expected
 from hostlib.protocol.transfer import BlockRef
+from scenario.tables import Control
 from simulator.events import Loop
 from simulator.messages import Ask, Block, Put
-from simulator.scenario import Control
 from simulator.switch import Switch
 from v1model.binding.digests import longest_wait
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from itertools import chain
 
+from scenario import GB, GBIT_BYTES
+from scenario.hardware import Decoders
 from simulator.events import Loop, Steps
 from simulator.gpu import Gpu
-from simulator.hardware import Decoders
 from simulator.link import Link
-from simulator.scenario import GB, GBIT_BYTES
 from workload.cost import CostModel
 
 

@@ -11,11 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from scenario import GB
+from scenario.tables import Direct
 from simulator.events import Loop
 from simulator.front import Front
 from simulator.link import Link
 from simulator.messages import Block
-from simulator.scenario import GB, Direct
 
 LINE_RATE = 1e18
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from scenario import GB
+from scenario.tables import Direct, Pool
 from simulator.link import Link, Passage
 from simulator.messages import Block
-from simulator.scenario import GB, Direct, Pool
 
 US = 1e-6
 

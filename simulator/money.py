@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.scenario import SWITCH_ROUTERS, Scenario
+from scenario import Scenario
+from scenario.tables import SWITCH_ROUTERS
 
 HOURS_PER_YEAR = 8760.0
 

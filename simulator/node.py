@@ -14,6 +14,7 @@ from hostlib.model.gate import Gate, Load
 from hostlib.model.remaining import Prefill, Remaining, prefix_blocks
 from hostlib.model.streamer import AIM, TEXT, BandwidthMeter, Rung, Streamer, Waits
 from hostlib.model.tiers import LocalTiers
+from scenario.tables import Nodes
 from simulator.chunks import Fetcher, fetch_chunks
 from simulator.decoders import DecoderPool
 from simulator.events import Event, Loop, Steps
@@ -24,7 +25,6 @@ from simulator.lenders import LenderHints
 from simulator.messages import Block
 from simulator.peers import PeerHints
 from simulator.record import Record
-from simulator.scenario import Nodes
 from simulator.workload import Library
 from workload.cost import CostModel
 from workload.trace import Request

@@ -13,14 +13,15 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from hostlib.model.tiers import LocalTiers
+from scenario import GBIT_BYTES
+from scenario.tables import Direct
+from scenario.tables import Network as Fabric
 from simulator.events import Loop
 from simulator.front import Front
 from simulator.holders import Holders
 from simulator.link import AT_ONCE_S, Link, Passage
 from simulator.messages import Block
 from simulator.network import Network
-from simulator.scenario import GBIT_BYTES, Direct
-from simulator.scenario import Network as Fabric
 
 Arrived = Callable[[], None]
 

@@ -16,9 +16,9 @@ from functools import partial
 from random import Random
 from typing import NamedTuple, Protocol
 
+from scenario.hardware import Routing
+from scenario.tables import ROUTERS
 from simulator.events import Loop
-from simulator.hardware import Routing
-from simulator.scenario import ROUTERS
 from workload.schedule import Route
 from workload.trace import Request
 

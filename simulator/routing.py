@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from scenario.tables import Nodes, Workload
 from simulator.control import SwitchControl
 from simulator.direct import DirectPool
 from simulator.events import Loop
@@ -13,7 +14,6 @@ from simulator.messages import Block
 from simulator.node import Node
 from simulator.peers import PeerPool
 from simulator.prefix_routing import LiveRouter
-from simulator.scenario import Nodes, Workload
 from simulator.store import Store
 from simulator.workload import Library, delay
 from workload.conductor import Conductor, ConductorOptions, transfer_s

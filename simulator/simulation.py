@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from simulator.checks import check
+from commands.toml_file import Document, ScenarioError
+from scenario import Scenario
+from simulator.checks import check, in_gb
 from simulator.control import SwitchControl
 from simulator.events import Event, Steps
 from simulator.outcome import outcome
 from simulator.result import SimResult
-from simulator.scenario import Scenario
-from simulator.schema import Document, ScenarioError
 from simulator.switch import Switch
 from simulator.system import System
 from simulator.workload import Demand, make_demand
@@ -41,9 +41,9 @@ def _simulated(scenario: Scenario, began_s: float) -> SimResult:
 
 def prepare(scenario: Scenario, document: Document | None = None) -> tuple[Scenario, Demand]:
     """Everything that can be found wrong before anything runs; ScenarioError, with a document's lines."""
-    check(scenario, document)
+    check(in_gb(scenario), document)
     demand = make_demand(scenario.workload, scenario.model.block_tokens, scenario.nodes.blend)
-    scenario = scenario.changed(model={"block_tokens": demand.block_tokens})
+    scenario = in_gb(scenario.changed(model={"block_tokens": demand.block_tokens}))
     check(scenario, document)
     return scenario, demand
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostlib.model.remaining import Remaining
+from scenario import GB
 from simulator.events import Event, Steps
 from simulator.messages import Block
 from simulator.node import Node
 from simulator.record import Record
-from simulator.scenario import GB
 from workload.trace import Request
 
 US = 1e-6

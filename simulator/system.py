@@ -10,6 +10,8 @@ from hostlib.client.lane import LaneOptions
 from hostlib.model.streamer import BandwidthMeter
 from hostlib.model.tier_rules import make_rule
 from hostlib.model.tiers import LocalTiers
+from scenario import GB, GBIT_BYTES, Scenario
+from scenario.tables import ROUTERS
 from simulator.budget import BudgetNode
 from simulator.checks import (
     cost_model,
@@ -52,7 +54,6 @@ from simulator.peers import PeerHints, PeerPool
 from simulator.prefix_routing import LiveRouter, make_router
 from simulator.pushed import PushedParts
 from simulator.routing import ClusterParts, Router, SimulatedCluster
-from simulator.scenario import GB, GBIT_BYTES, ROUTERS, Scenario
 from simulator.steps import StepNode
 from simulator.store import Store
 from simulator.switch import Switch, SwitchOptions

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log
+from pathlib import Path
 from random import Random
 
+from commands.toml_file import ScenarioError
 from hostlib.protocol.homes import home_of
+from scenario.tables import Workload
 from simulator.messages import Block
-from simulator.scenario import ScenarioError, Workload
 from topologies.fabric import Fabric
 from workload.generate import GenerateError, generate
 from workload.keys import NO_PARENT, KeySpace
@@ -44,7 +46,7 @@ def make_demand(workload: Workload, tokens: int | None, blends: bool) -> Demand:
         if workload.hit_share is not None:
             return _own_prompts(workload, workload.hit_share, tokens or MOONCAKE.block_tokens)
         whole = _trace(workload, tokens)
-        window = whole.window(_start_s(whole, workload), workload.requests, workload.load)
+        window = whole.window(_start_s(whole, workload), workload.simulated_requests, workload.load)
     except (TraceError, GenerateError) as error:
         raise ScenarioError(str(error)) from None
     tokens = tokens or whole.block_tokens
@@ -223,7 +225,7 @@ class Library:
 
 
 @lru_cache(maxsize=4)
-def _loaded(path: str, service: Service) -> Trace:
+def _loaded(path: Path, service: Service) -> Trace:
     return load_trace(path, service)
 
 
@@ -234,19 +236,16 @@ def _generated(shape: str, seed: int, requests: int) -> Trace:
 
 def _trace(workload: Workload, tokens: int | None) -> Trace:
     if workload.trace:
-        service = Service(
-            workload.sessions_per_hour, workload.hours, workload.shared_prefix, workload.seed, tokens
-        )
-        trace = _loaded(workload.trace, service)
+        trace = _loaded(workload.trace, workload.service_of(workload.seed, tokens))
         return trace.open_loop() if workload.loop == "open" else trace
-    past = round(workload.requests * PAST_SHARE)
-    return _generated(workload.shape, workload.seed, past + workload.requests)
+    past = round(workload.simulated_requests * PAST_SHARE)
+    return _generated(workload.shape, workload.seed, past + workload.simulated_requests)
 
 
 def _start_s(trace: Trace, workload: Workload) -> float:
     if workload.start_s is not None:
         return workload.start_s
-    spare = len(trace.requests) - workload.requests
+    spare = len(trace.requests) - workload.simulated_requests
     return trace.requests[min(spare, round(len(trace.requests) * PAST_SHARE))].arrival_s if spare > 0 else 0.0
 
 
@@ -263,7 +262,7 @@ def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Dem
     draw, answers = Random(workload.seed), Random(workload.seed + ANSWERS_SEED)
     requests, past = [], []
     first = 0
-    for _ in range(workload.requests):
+    for _ in range(workload.simulated_requests):
         excess = workload.prompt_excess_tokens
         tokens = workload.prompt_tokens + (round(draw.expovariate(1 / excess)) if excess else 0)
         length = -(-tokens // block_tokens)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import networkx as nx
 
 from topologies.errors import TopologyError
-from topologies.fabric import NODE, STORE, SWITCH, Fabric
+from topologies.fabric import NODE, STORE, SWITCH, WAITER_PORTS, Fabric
 
 
 def star(nodes: int, stores: int, rate_bit_s: float) -> Fabric:
@@ -19,6 +19,12 @@ def star(nodes: int, stores: int, rate_bit_s: float) -> Fabric:
     if nodes < 1 or stores < 0 or nodes + stores < 2:
         raise TopologyError(
             f"a star needs at least 1 node and 1 store, or 2 nodes and none, not {nodes} and {stores}"
+        )
+    if nodes + stores >= WAITER_PORTS:
+        most = WAITER_PORTS - 1
+        raise TopologyError(
+            f"a star has {most} ports at most: beside {stores} storage nodes (STORES) {most - stores} nodes "
+            f"(HOSTS), not {nodes}. Use TOPO=leafspine for more"
         )
     graph = nx.Graph()
     graph.add_node("s1", kind=SWITCH)

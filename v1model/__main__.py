@@ -11,6 +11,7 @@ COMMANDS = {
     "compile": "v1model.p4c",
     "trace": "v1model.stf.tracing",
     "cli": "v1model.remote.cli",
+    "playground": "v1model.playground.__main__",
 }
 
 USAGE = """\
@@ -19,6 +20,7 @@ usage: python -m v1model PROGRAM.p4 -i PORT@IF [-i PORT@IF]...
        python -m v1model switch [-i PORT@IF]... [PROGRAM | --no-p4] [-- --grpc-server-addr ADDR ...]
        python -m v1model trace PROGRAM.p4 FILE.stf
        python -m v1model cli [--address ADDR] [-c COMMAND]
+       python -m v1model playground [--port N]
        python -m v1model.stf DIR
        python -m v1model.corpus DIR
 
@@ -26,6 +28,7 @@ PROGRAM   runs it on these interfaces: `switch` with a program, without the word
 compile   checks and compiles a program; writes its P4Info and the device config for P4Runtime (weir-p4c)
 switch    runs the embedded switch, with simple_switch_grpc's options (weir-switch)
 cli       simple_switch_CLI's commands, over P4Runtime (weir-cli)
+playground  P4 in a browser: program, entries, packets and their ways through it (weir-playground)
 trace     runs an STF file's packets and shows, step by step, what each of them does
 
 Each of them takes --help."""

@@ -54,6 +54,8 @@ class Engine:
         from vllm.config import KVTransferConfig
 
         options = dict(config["llm"])
+        if options.get("async_scheduling"):
+            _let_cpus_schedule_ahead()
         if config["transfer"] is not None:
             options["kv_transfer_config"] = KVTransferConfig(**config["transfer"])
         self._llm = LLM(**options)
@@ -181,6 +183,19 @@ def _told(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"
+
+
+def _let_cpus_schedule_ahead() -> None:
+    """vLLM turns asynchronous scheduling off on CPUs, where it works and gains nothing."""
+    from vllm.platforms.cpu import CpuPlatform
+
+    plain = CpuPlatform.check_and_update_config.__func__
+
+    def check(cls: type[CpuPlatform], config: Any) -> None:
+        plain(cls, config)
+        config.scheduler_config.async_scheduling = True
+
+    CpuPlatform.check_and_update_config = classmethod(check)
 
 
 def _change_norms(model: Any, seed: int) -> None:

@@ -11,8 +11,8 @@ from rich.table import Table
 from commands.intervals import mean_interval
 from experiments.codecs.sweep import GPU, MODEL
 from hostlib.model.streamer import TEXT
+from scenario import Scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario
 from simulator.simulation import simulate
 from workload.compression import INSTANT
 from workload.levels import ADAPTIVE, LADDERS

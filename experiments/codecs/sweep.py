@@ -8,7 +8,7 @@ from typing import NamedTuple
 from controller.policies import make_policy
 from experiments.policies.pools import PolicyPool
 from experiments.policies.replay import replay
-from simulator.scenario import GB, Scenario
+from scenario import GB, Scenario
 from simulator.simulation import simulate
 from workload.compression import BlockSizes, find_compression
 from workload.cost import CostModel, make_cost_model

@@ -56,6 +56,14 @@ class EnginesOptions:
     results: Path = Path("results/engines")
     """Folder for summary.json."""
 
+    def __post_init__(self) -> None:
+        """Raise OptionError where an engine's own cache does not hold a request."""
+        if self.own_blocks * BLOCK_TOKENS < self.max_tokens:
+            needed = self.max_tokens // BLOCK_TOKENS
+            raise OptionError(
+                f"OWN_BLOCKS must be at least {needed}: an engine holds one request of this length"
+            )
+
     @property
     def prompt_tokens(self) -> int:
         """Of every request."""
@@ -69,8 +77,4 @@ class EnginesOptions:
 
 def parse_options(arguments: Sequence[str]) -> EnginesOptions:
     """Options from the command line and the environment; raises OptionError."""
-    options = read(EnginesOptions, arguments, "python -m experiments.engines", __doc__ or "")
-    if options.own_blocks * BLOCK_TOKENS < options.max_tokens:
-        needed = options.max_tokens // BLOCK_TOKENS
-        raise OptionError(f"OWN_BLOCKS must be at least {needed}: an engine holds one request of this length")
-    return options
+    return read(EnginesOptions, arguments, "python -m experiments.engines", __doc__ or "")

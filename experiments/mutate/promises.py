@@ -6,13 +6,22 @@ from pathlib import Path
 from typing import Final
 
 _CLIENT: Final = ("client_values", "client_homes", "client", "client_lengths", "offer")
-_STORE: Final = ("storage_node", "catch_up", "store", "native_storage", "offer")
+_STORE: Final = (
+    "storage_node",
+    "catch_up",
+    "store",
+    "native_storage",
+    "offer",
+    "insiders",
+    "deletion",
+    "promises",
+)
 
 _HOSTLIB: Final = {
     "assembly": ("assembly", "native_puts", "store"),
-    "block": ("ssd", "store", "catch_up"),
+    "block": ("block", "ssd", "store", "catch_up"),
     "catalog": ("catalog", "catch_up"),
-    "catch_up": ("catch_up",),
+    "catch_up": ("catch_up", "insiders", "deletion"),
     "commit": ("ssd", "store", "offer"),
     "content": ("content", "seal"),
     "exchange": _CLIENT,
@@ -20,7 +29,7 @@ _HOSTLIB: Final = {
     "fetches": (*_CLIENT, "native"),
     "health": ("health", "client_homes"),
     "homes": ("homes", "members"),
-    "joining": ("catch_up",),
+    "joining": ("catch_up", "insiders", "deletion"),
     "lane": ("lane", "native", "client_homes"),
     "listing": ("catch_up",),
     "members": ("members", "homes", "catch_up", "client_homes"),
@@ -29,6 +38,9 @@ _HOSTLIB: Final = {
     "offers": ("offer", "native_puts", "client_homes"),
     "lookup": ("client_homes", "client_values", "client"),
     "seal": ("seal", "client_values"),
+    "tombstones": ("graveyard", "deletion"),
+    "graveyard": ("graveyard", "deletion"),
+    "deletion": ("deletion",),
     "ssd": ("ssd", "store", "power_cut"),
     "storage_node": _STORE,
     "store": _STORE,

@@ -27,8 +27,8 @@ from commands.options import read
 from commands.parallel import run_all
 from emulator.result import revision
 from experiments.page import Section, bars, write_report
+from scenario import Scenario
 from simulator.compiled import engine
-from simulator.scenario import Scenario
 from simulator.simulation import simulate
 from workload.schedule import SCHEDULERS
 from workload.shapes import SHAPES

@@ -18,8 +18,7 @@ from emulator.details import Details, details_of, write_details
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
 from emulator.machine import advice
-from emulator.modes import MODES, Mode
-from emulator.options import RunOptions, parse_options
+from emulator.options import RunOptions, parse_options, without_effect
 from emulator.real_kv import RealKv, compute_kv
 from emulator.recording import Recording
 from emulator.repeats import Repeats
@@ -35,6 +34,8 @@ from experiments.run.watching import start_watching
 from experiments.run.words import sketch
 from hostlib import native
 from hostlib.protocol.wire import VALUE_BYTES
+from scenario.modes import MODES, Mode
+from scenario.reading import DEMO
 from topologies.engines import Embedded, Engine, make_engine
 from topologies.machine_check import check_machine
 from topologies.network import Network
@@ -57,18 +58,19 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: RunOptions) -> int:
     check_machine()
     build_core()
-    engine = make_engine(options.engine)
-    draft = make_scenario(options, None if options.scale is not None else least_sigma(options.topology))
+    engine = make_engine(options.emulation.engine)
+    least = least_sigma(options.network.topology)
+    draft = make_scenario(options, None if options.scale is not None else least)
     screen.say(sketch(draft.fabric))
     scenario = make_scenario(options, _chosen_sigma(screen, draft, engine))
     played = _play_to_count(screen, scenario, engine)
     scenario, runs = played.scenario, played.repeats
-    summary = options.results / "summary.json"
+    summary = options.emulation.results / "summary.json"
     write_summary(summary, _about(scenario), runs)
     print_report(screen.console, _title(scenario), runs, _advice(scenario))
-    page = options.results / "report.html"
+    page = options.emulation.results / "report.html"
     details = write_details(
-        options.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
+        options.emulation.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
     )
     write_page(page, details, runs.complaints() if runs.overloaded else (), _advice(scenario), runs.count)
     screen.say(f"Written to {summary}; to look at: {page}")
@@ -88,11 +90,11 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine) -> float | No
         with screen.status("measuring what the network takes while nobody asks for anything"):
             capacity = replace(capacity, background_cores=_background(screen, draft, engine))
         beside = f", of which the network takes {capacity.background_cores:.2f} without a request"
-    rates = options.store_gbit_s or (options.link_gbit_s,) * len(fabric.answering)
+    rates = options.storage.link_gbit_s or (options.network.link_gbit_s,) * len(fabric.answering)
     link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
-    if sigma > draft.scale.sigma and is_open() and options.engine == Embedded.name:
+    if sigma > draft.scale.sigma and is_open() and options.emulation.engine == Embedded.name:
         screen.say(
             f"With values of {VALUE_BYTES} bytes this machine carries sigma {sigma:g} only: "
             f"it is tried with VALUE_BYTES={LARGEST_BYTES}, which makes fewer packets."
@@ -114,8 +116,9 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine) -> float | No
 def _background(screen: Screen, scenario: Scenario, engine: Engine) -> float:
     """Cores that the network takes by itself; it is started for that, and ended."""
     options = scenario.options
+    how = options.emulation
     with open_network(
-        screen, scenario.fabric, engine, options.results, _about(scenario), secure=options.secure
+        screen, scenario.fabric, engine, how.results, _about(scenario), secure=how.secure
     ) as network:
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         return Emulation(scenario.idle(), network, artifacts).background(MODES["pool"])
@@ -157,29 +160,27 @@ def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine) -> _Playe
 
 def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> _Played:
     """All plays of all modes; with `give_up` only up to the first in which the machine did not keep up."""
-    options = scenario.options
-    runs: dict[str, list[RunResult]] = {name: [] for name in options.modes}
-    details: dict[str, list[Details]] = {name: [] for name in options.modes}
+    options, how = scenario.options, scenario.options.emulation
+    runs: dict[str, list[RunResult]] = {name: [] for name in options.emulation.modes}
+    details: dict[str, list[Details]] = {name: [] for name in options.emulation.modes}
     recording = Recording(scenario, screen.warn)
     with ExitStack() as stack:
-        dashboard = Dashboard(options.pool_blocks) if options.live and screen.can_live else None
+        dashboard = Dashboard(options.pool_blocks) if options.emulation.live and screen.can_live else None
         watch = start_watching(scenario, screen.say, stack, dashboard)
         progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}"), below=dashboard))
         network = stack.enter_context(
-            open_network(
-                screen, scenario.fabric, engine, options.results, _about(scenario), secure=options.secure
-            )
+            open_network(screen, scenario.fabric, engine, how.results, _about(scenario), secure=how.secure)
         )
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)
         kv = _real_kv(scenario, network, progress)
         emulation = Emulation(scenario, network, artifacts, watch, None if kv is None else kv.path)
-        for number, name in itertools.product(range(1, options.runs + 1), options.modes):
+        for number, name in itertools.product(range(1, options.emulation.runs + 1), options.emulation.modes):
             # Modes in turn, so that what changes on the machine meets all alike.
             turn, recorded = "", name
-            if options.runs > 1:
-                turn, recorded = f" ({number} of {options.runs})", f"{name}-{number}"
+            if options.emulation.runs > 1:
+                turn, recorded = f" ({number} of {options.emulation.runs})", f"{name}-{number}"
             label = f"{MODES[name].title}: the switch {MODES[name].does}{turn}"
             task = progress.add_task(label, total=len(scenario.trace.requests), sources="")
             shown = _shown_in_lines(screen, label) if not screen.can_live else _shown_nowhere
@@ -241,24 +242,28 @@ def _play_once(
 
 def _announce(screen: Screen, scenario: Scenario) -> None:
     options, trace = scenario.options, scenario.trace
+    unused = without_effect(options.scenario)
+    if unused and options.scenario != DEMO:
+        screen.say(f"{options.scenario}: for the simulator alone are {', '.join(unused)}.")
     for warning in trace.warnings:
         screen.warn(warning, "trace")
     if native.core() is None and os.environ.get("WEIR_PURE") != "1":
         screen.warn("hosts run in Python alone, and more slowly: python -m hostlib.native says why", "slow")
     stores = f", {len(scenario.fabric.stores)} storage nodes"
-    rates = [f"{rate:g}" for rate in options.store_gbit_s or ()]
+    rates = [f"{rate:g}" for rate in options.storage.link_gbit_s]
     others = f"; those of the storage nodes {', '.join(rates)} Gbit/s at real scale" if rates else ""
     screen.say(
         f"{len(scenario.fabric.nodes)} inference nodes"
         f"{' that lend one another their memory' if options.lends else stores}, "
-        f"{len(scenario.fabric.switches)} switch ({options.engine}). Sigma {scenario.scale.sigma:g}: "
+        f"{len(scenario.fabric.switches)} switch ({options.emulation.engine}). "
+        f"Sigma {scenario.scale.sigma:g}: "
         f"a block of {scenario.cost.block_bytes / 1e6:.1f} MB is {scenario.block_bytes:,} bytes here, "
-        f"a {options.link_gbit_s * scenario.scale.speed:g} Gbit/s link "
-        f"{scenario.scale.rate_bit_s(options.link_gbit_s * 1e9) / 1e6:.1f} Mbit/s{others}.\n"
+        f"a {options.network.link_gbit_s * scenario.scale.speed:g} Gbit/s link "
+        f"{scenario.scale.rate_bit_s(options.network.link_gbit_s * 1e9) / 1e6:.1f} Mbit/s{others}.\n"
         f"Trace {trace.name}: {len(trace.requests):,} requests from second {scenario.start_s:.0f} on, played "
         f"{scenario.scale.speed:.2f} times as fast in {trace.duration_s:.0f} s, "
-        f"{options.runs * len(options.modes)} times."
-        + ("" if options.codec == NONE else f"\nBlocks are coded by {_codec(scenario)}.")
+        f"{options.emulation.runs * len(options.emulation.modes)} times."
+        + ("" if options.model.codec == NONE else f"\nBlocks are coded by {_codec(scenario)}.")
     )
 
 
@@ -271,17 +276,17 @@ def _advice(scenario: Scenario) -> str:
 def _title(scenario: Scenario) -> str:
     options = scenario.options
     whose = "this machine's choice" if options.scale is None else "as given"
-    coded = "" if options.codec == NONE else f"{_codec(scenario)}, "
-    coded += f"{options.blend_share:.0%} of chunks recomputed, " if options.blend else ""
+    coded = "" if options.model.codec == NONE else f"{_codec(scenario)}, "
+    coded += f"{options.nodes.blend_share:.0%} of chunks recomputed, " if options.nodes.blend else ""
     return (
-        f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, {coded}policy {options.policy}, "
+        f"{scenario.trace.name}: {options.pool_blocks} blocks of pool, {coded}policy {options.pool.policy}, "
         f"sigma {scenario.scale.sigma:g} ({whose})"
     )
 
 
 def _codec(scenario: Scenario) -> str:
     """What codes the blocks, and to how much."""
-    sizes, coder = scenario.sizes, scenario.options.coder
+    sizes, coder = scenario.sizes, scenario.options.model.coder
     if isinstance(sizes, Ladder):
         each = ", ".join(
             f"{level} {one.stored_share:.1%}"
@@ -297,10 +302,10 @@ def _codec(scenario: Scenario) -> str:
 def _about(scenario: Scenario) -> dict[str, object]:
     options = scenario.options
     return {
-        "engine": options.engine,
+        "engine": options.emulation.engine,
         "topology": scenario.fabric.name,
-        "trace": str(options.trace) if options.trace else scenario.trace.name,
-        "seed": options.seed,
+        "trace": str(options.workload.trace) if options.workload.trace else scenario.trace.name,
+        "seed": options.workload.seed,
         "scale": scenario.scale.sigma,
         "value_bytes": VALUE_BYTES,
         "scale_chosen": "by the user" if options.scale is not None else "by the machine",
@@ -309,25 +314,25 @@ def _about(scenario: Scenario) -> dict[str, object]:
         "speed": scenario.scale.speed,
         "hosts": len(scenario.fabric.nodes),
         "stores": len(scenario.fabric.stores),
-        "link_gbit_s": options.link_gbit_s,
-        "store_gbit_s": options.store_gbit_s,
-        "policy": options.policy,
+        "link_gbit_s": options.network.link_gbit_s,
+        "store_gbit_s": options.storage.link_gbit_s or None,
+        "policy": options.pool.policy,
         "eviction": options.eviction,
-        "fill": options.fill,
-        "expect": options.expect,
+        "fill": options.control.fill,
+        "expect": options.control.expects,
         "pool_blocks": options.pool_blocks,
-        "model": str(options.model_choice.folder or options.model),
-        "scheduler": options.scheduler,
-        "ttft_slo_s": options.ttft_slo_s,
-        "tiers": options.tiers,
+        "model": str(options.model_choice.folder or options.model_choice.preset),
+        "scheduler": options.workload.scheduler,
+        "ttft_slo_s": options.workload.ttft_slo_s,
+        "tiers": options.nodes.tiers,
         "gate": options.gate,
         "hints": options.hints,
         "fetch": options.fetch,
-        "requests_first": options.requests_first,
-        "tenants": options.tenants,
+        "requests_first": options.network.requests_first,
+        "tenants": options.workload.tenants,
         "block_bytes": scenario.block_bytes,
         "codec": _codec(scenario),
-        "blend_share": options.blend_share if options.blend else None,
+        "blend_share": options.nodes.blend_share if options.nodes.blend else None,
         "stored_share": round(scenario.cost.stored_share, 5),
     }
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from emulator.modes import MODES
 from experiments.run.page_plots import Run, Runs, answerers
 from experiments.run.words import in_bytes, title_of
+from scenario.modes import MODES
 
 WIDTH, TOP, BOTTOM = 620, 34, 16
 NODE_X, SWITCH_X, STORE_X = 92, 310, 506

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator import disturbance
-from emulator.modes import MODES
 from emulator.repeats import FIGURES, Repeats
 from emulator.result import Evictions, RunResult
 from experiments.sources import answering
+from scenario.modes import MODES
 
 _Row = tuple[str, Callable[[RunResult], str]]
 

@@ -16,10 +16,8 @@ from pydantic.dataclasses import dataclass
 
 from commands.command import Screen, run_command
 from commands.declarations import DECLARED
-from commands.options import read
 from emulator.control_plane import start_controller
-from emulator.modes import MODES
-from emulator.options import RunOptions
+from emulator.options import RunOptions, read_run
 from emulator.processes import READY_TIMEOUT_S, LineProcess, wait_for
 from emulator.result import PROGRAM, revision
 from emulator.running import Running
@@ -28,6 +26,8 @@ from emulator.timeline import Timeline, progress_of
 from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.watching import start_watching
+from scenario.emulation import EmulationTable
+from scenario.modes import MODES
 from topologies.engines import make_engine
 from topologies.machine_check import check_machine
 from topologies.network import Network
@@ -37,29 +37,29 @@ from topologies.network import Network
 class TopoOptions(RunOptions):
     """Those of `make run`; of these only the network's matter."""
 
-    results: Path = Path("results/topo")
-    """Folder for what the network leaves."""
+    emulation: EmulationTable = EmulationTable(results=Path("results/topo"))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 2 when it could not start."""
     return run_command(
         arguments,
-        lambda given: read(TopoOptions, given, "python -m experiments.run.topo", __doc__ or ""),
+        lambda given: read_run(TopoOptions, given, "python -m experiments.run.topo", __doc__ or ""),
         _run,
     )
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
     check_machine()
-    engine = make_engine(options.engine)
+    engine = make_engine(options.emulation.engine)
     scenario = make_scenario(options)
     with ExitStack() as stack:
         dashboard = Dashboard(options.pool_blocks)
         watch = start_watching(scenario, screen.say, stack, dashboard)
-        about = {"revision": revision(), "seed": options.seed, "engine": options.engine}
+        how = options.emulation
+        about = {"revision": revision(), "seed": options.workload.seed, "engine": options.emulation.engine}
         network = stack.enter_context(
-            open_network(screen, scenario.fabric, engine, options.results, about, secure=options.secure)
+            open_network(screen, scenario.fabric, engine, how.results, about, secure=how.secure)
         )
         with screen.status("compiling the P4 program"):
             artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
@@ -79,7 +79,7 @@ def _run(screen: Screen, options: RunOptions) -> int:
         from experiments.run.live_cli import LiveCli
 
         setLogLevel("output")
-        LiveCli(network, screen, dashboard, shows_at_once=options.live)
+        LiveCli(network, screen, dashboard, shows_at_once=options.emulation.live)
     return 0
 
 

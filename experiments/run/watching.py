@@ -18,14 +18,14 @@ def start_watching(
     """Start what lasts for all plays, until `stack` is left; what to do with each play."""
     options = scenario.options
     about = {
-        "engine": options.engine,
+        "engine": options.emulation.engine,
         "topology": scenario.fabric.name,
-        "policy": options.policy,
-        "seed": str(options.seed),
+        "policy": options.pool.policy,
+        "seed": str(options.workload.seed),
         "revision": revision(),
         "sigma": f"{scenario.scale.sigma:g}",
     }
-    return watch_with(dashboard, options.metrics, about, say, stack)
+    return watch_with(dashboard, options.emulation.metrics, about, say, stack)
 
 
 def watch_with(

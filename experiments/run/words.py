@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emulator.modes import MODES
 from experiments.sources import answering
+from scenario.modes import MODES
 from topologies.fabric import Fabric
 
 _WHAT = {

@@ -1,4 +1,4 @@
-"""Simulate a scenario file, or play it on the packet-level emulator (as root)."""
+"""make simulate: a scenario in virtual time, at real scale."""
 
 from __future__ import annotations
 
@@ -12,61 +12,46 @@ from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.declarations import DECLARED, Place, Within
-from commands.errors import OptionError
-from commands.options import read
-from emulator.machine import advice
-from emulator.repeats import Repeats
-from experiments.run.report import print_report
-from experiments.simulate.emulate import Emulator
+from commands.declarations import DECLARED, Existing, Key, Place, Variable
+from commands.options import Source, read
+from scenario import Scenario
+from scenario.reading import DEMO, completed, read_values
 from simulator.compiled import core
 from simulator.result import SimResult
-from simulator.scenario import Scenario, load_scenario
-from simulator.simulation import prepare, simulate
+from simulator.simulation import simulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
-    """What is simulated or played, and how it is shown."""
+class SimulateOptions(Scenario):
+    """What one `make simulate` simulates, and how it is shown."""
 
-    scenario: Annotated[Path | None, Place()] = None
-    """A TOML file; docs/simulator.md explains it."""
+    scenario: Annotated[Path, Existing(), Place(), Variable("SCENARIO")] = DEMO
+    """TOML file with a scenario, of which variables change what they name."""
     json: bool = False
     """Print all figures as JSON."""
-    emulate: Annotated[float | None, Within(1.0, 1e9)] = None
-    """Play it on the emulator instead, bytes divided by so much (sigma)."""
+
+
+def is_simulated(key: Key) -> bool:
+    """Whether the simulator has a key; files may say others, for the emulator."""
+    return key.path[0] != "emulation"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where the scenario can't be used."""
-    return run_command(
-        arguments,
-        lambda given: read(Options, given, "python -m experiments.simulate", __doc__ or ""),
-        _run,
-        interrupted="interrupted",
-    )
+
+    def parse(given: Sequence[str]) -> SimulateOptions:
+        source = Source(read_values, completed, is_simulated)
+        return read(SimulateOptions, given, "python -m experiments.simulate", __doc__ or "", source)
+
+    return run_command(arguments, parse, _run, interrupted="interrupted")
 
 
-def _run(screen: Screen, chosen: Options) -> int:
-    if chosen.scenario is None:
-        raise OptionError("SCENARIO: say which TOML file (docs/simulator.md explains it)")
-    scenario, document = load_scenario(chosen.scenario)
-    prepare(scenario, document)
-    if chosen.emulate is not None:
-        return _emulate(scenario, chosen.emulate, screen)
-    result = simulate(scenario)
-    if chosen.json:
+def _run(screen: Screen, options: SimulateOptions) -> int:
+    result = simulate(options)
+    if options.json:
         print(json.dumps(result.to_dict(), indent=1))
     else:
-        screen.show(_table(scenario.name, result))
-    return 0
-
-
-def _emulate(scenario: Scenario, sigma: float, screen: Screen) -> int:
-    emulator = Emulator(scenario, sigma)
-    runs = {name: emulator.play(pool).run for name, pool in (("no_pool", False), ("pool", True))}
-    repeats = Repeats({name: (run,) for name, run in runs.items()})
-    print_report(screen.console, scenario.name, repeats, advice())
+        screen.show(_table(options.name, result))
     return 0
 
 

@@ -23,10 +23,10 @@ from commands.command import Screen, run_command
 from commands.declarations import DECLARED, Existing
 from commands.options import read
 from emulator.result import revision
+from scenario import Scenario
 from simulator.checks import make_fabric
 from simulator.compiled import engine
 from simulator.result import SimResult
-from simulator.scenario import Scenario
 from simulator.simulation import simulate
 from workload.shapes import SHAPES
 

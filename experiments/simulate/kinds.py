@@ -15,8 +15,8 @@ from typing import Any
 
 from experiments.simulate.bench import generated
 from experiments.simulate.emulate import Emulator
+from scenario import Scenario, load_scenario
 from simulator.compiled import core
-from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 
 EXAMPLES = Path(__file__).parent / "examples"

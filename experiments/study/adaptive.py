@@ -17,7 +17,7 @@ from experiments.study.results import Figures
 from experiments.study.sample import Sample, seeded
 from experiments.study.space import SPACE
 from experiments.study.watched import spread, wanted_share
-from simulator.scenario import Scenario
+from scenario import Scenario
 
 FIRST_SEEDS = 5
 """Of each sweep before any gets more; with fewer some intervals are narrow by chance."""

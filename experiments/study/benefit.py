@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from commands.intervals import Interval, mean_interval
 from experiments.study.results import Figures
 from experiments.study.sample import STEADY, Sample, figure
-from simulator.scenario import Prices
+from scenario.hardware import Prices
 
 SECOND_DOLLARS = Prices().node_per_hour / 3600
 """What a saved second of waiting is worth by convention: a second of the node that the request waits for."""

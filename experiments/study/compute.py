@@ -17,7 +17,7 @@ from distributed import Client, KilledWorker, LocalCluster, as_completed
 # distributed has type hints for its users, but not on all of its functions: hence the ignores below.
 from commands.errors import ExperimentError
 from experiments.study.results import Figures, ResultStore, point_name
-from simulator.scenario import Scenario
+from scenario import Scenario
 from simulator.simulation import simulate
 
 RETRIES = 3

@@ -8,8 +8,8 @@ from commands.intervals import Interval, mean_interval
 from experiments.study.benefit import SECOND_DOLLARS, saved_gpu_an_hour_s
 from experiments.study.hours import hour_sample, saved_s
 from experiments.study.sample import MEAN, P99, Sample, ratio
+from scenario.tables import Control
 from simulator.measured import SWITCH_DIGEST_CPU_S
-from simulator.scenario import Control
 
 ENTRY_BYTES = 128
 """Of a table entry in the embedded switch (docs/performance.md), and a block has one."""

@@ -25,7 +25,6 @@ from commands.declarations import DECLARED, OneOf, Within
 from commands.options import read
 from emulator.emulation import Emulation
 from emulator.evaluate import evaluate
-from emulator.modes import MODES
 from emulator.result import revision
 from experiments.logs import OpenNetworks
 from experiments.page import Page
@@ -49,7 +48,9 @@ from experiments.study.played import (
 )
 from experiments.study.report import add_panel, shown_rows
 from experiments.study.results import code_hash
-from simulator.scenario import GB, SWITCHES, Scenario
+from scenario import GB, Scenario
+from scenario.modes import MODES
+from scenario.tables import SWITCHES
 from simulator.simulation import simulate
 from topologies.engines import make_engine
 from topologies.machine_check import check_machine

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.study.systems import NAMES, Setting
-from simulator.scenario import Scenario
+from scenario import Scenario
 
 ONE_GROUP = ("ablation", "control")
 """Sweeps whose values are compared with one another."""

@@ -12,11 +12,11 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
-from simulator.scenario import Scenario
+from scenario import Scenario
 from workload.trace_files import session_files
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("simulator", "controller", "workload", "hostlib", "topologies", "v1model/binding")
+CODE = ("simulator", "scenario", "controller", "workload", "hostlib", "topologies", "v1model/binding")
 KINDS = ("*.py", "*.c", "*.h", "*.json")
 """What a result depends on, by folder and kind of file."""
 
@@ -37,7 +37,7 @@ def code_hash() -> str:
 def point_name(scenario: Scenario) -> str:
     """The content address of a scenario's result; its own name and remarks don't matter."""
     parts = asdict(scenario)
-    del parts["name"], parts["source"]
+    del parts["name"], parts["source"], parts["emulation"]
     trace = scenario.workload.trace
     if trace:
         parts["workload"]["trace"] = _content(Path(trace))

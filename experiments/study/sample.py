@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from commands.intervals import Interval, mean_interval
 from experiments.study.results import Figures
-from simulator.scenario import Scenario
+from scenario import Scenario
 
 TOLD_SHARE = 0.0005
 """Less is no difference, however certain."""

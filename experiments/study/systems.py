@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from scenario import Scenario
+from scenario.tables import SWITCHES
 from simulator.measured import ENTRIES_S, measured_control
-from simulator.scenario import SWITCHES, Scenario
 from workload.cost import MODELS
 
 MERGING_GB = 0.5

@@ -15,8 +15,9 @@ from experiments.study.benefit import saved_an_hour_s
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, STEADY_P99, Sample, ratio
 from experiments.study.systems import Setting, system
+from scenario import Scenario
+from scenario.hardware import Prices
 from simulator.money import bill
-from simulator.scenario import Prices, Scenario
 
 NODES, STORES = 32, 2
 CONTESTS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.tiers.options import PREFETCHES, TiersOptions
 from hostlib.node.request_record import SOURCES
-from simulator.scenario import GB, Scenario
+from scenario import GB, Scenario
 from simulator.simulation import simulate
 from workload.cost import make_cost_model
 from workload.trace import Trace

@@ -6,7 +6,8 @@ from dataclasses import replace
 from random import Random
 
 from hostlib.model.gate import ANSWERS, HINTS, HOMES
-from simulator.scenario import GB, SWITCHES, Scenario
+from scenario import GB, Scenario
+from scenario.tables import SWITCHES
 from workload.schedule import CONDUCTOR, SCHEDULERS
 from workload.shapes import SHAPES
 

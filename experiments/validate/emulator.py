@@ -15,8 +15,8 @@ from experiments.validate.incast import write_incast
 from experiments.validate.measured import Measured, keep, kept, measured_of
 from experiments.validate.rows import Row
 from hostlib.node.request_record import SOURCES
+from scenario import Scenario, load_scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 from topologies.network import Network
 
@@ -51,7 +51,7 @@ class Comparison:
 def star(trace: Path, requests: int | None) -> Scenario:
     """The star on a slice of a trace."""
     scenario, _ = load_scenario(SCENARIOS / "emulator-star.toml")
-    given = {"trace": str(trace)} | ({"requests": requests} if requests else {})
+    given = {"trace": trace} | ({"requests": requests} if requests else {})
     return scenario.changed(workload=given)
 
 
@@ -59,8 +59,8 @@ def incast(folder: Path) -> Scenario:
     """The incast, its trace written to a folder."""
     scenario, _ = load_scenario(SCENARIOS / "emulator-incast.toml")
     nodes = scenario.nodes.count
-    trace = write_incast(folder / "incast.jsonl", nodes, scenario.workload.requests // nodes)
-    return scenario.changed(workload={"trace": str(trace)})
+    trace = write_incast(folder / "incast.jsonl", nodes, scenario.workload.simulated_requests // nodes)
+    return scenario.changed(workload={"trace": trace})
 
 
 def compare(

@@ -18,8 +18,8 @@ import numpy as np
 
 from experiments.validate.kvswitch_workload import BLOCK_TOKENS, ROUTING_S, Setting, Through, Way, write_trace
 from experiments.validate.rows import Row
+from scenario import Scenario, load_scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 from workload.cost import MODELS
 

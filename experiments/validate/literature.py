@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import fmean
 
 from experiments.validate.rows import Row
+from scenario import Scenario, load_scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 
 SCENARIOS = Path(__file__).parent / "scenarios"

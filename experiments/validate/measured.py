@@ -16,8 +16,8 @@ from emulator.emulation import Measurements
 from emulator.result import RunResult, revision
 from experiments.simulate.emulate import Emulated
 from experiments.validate.calibrate import DRIFT, Reading, drift, mean_of
+from scenario import Scenario
 from simulator.machine_costs import MEASURED, MachineCosts
-from simulator.scenario import Scenario
 from simulator.spread import Spread, spread
 
 _TOLD = ("arrival_s", "sources", "refused", "fetch_s", "waits_s", "queue_s", "prefill_s", "ttft_s")

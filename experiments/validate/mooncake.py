@@ -9,8 +9,8 @@ from typing import Any
 
 from experiments.validate.literature import SCENARIOS, TOLERANCE
 from experiments.validate.rows import Row
+from scenario import Scenario, load_scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 from workload.cost import GPUS, MODELS, CostModel
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from emulator.result import revision
 from experiments.page import Section, bars, write_report
 from experiments.validate.rows import Row, figure
+from scenario import Scenario
 from simulator.compiled import engine
-from simulator.scenario import Scenario
 
 SEED = Scenario().workload.seed
 _TITLES = ("scenario", "figure", "reference", "simulator", "deviation, %", "tolerance, %", "agrees")

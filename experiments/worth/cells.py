@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from scenario import GB, Scenario
 from simulator.result import SimResult
-from simulator.scenario import GB, Scenario
 from simulator.simulation import simulate
 from workload.compression import NONE
 from workload.cost import make_cost_model

@@ -85,6 +85,11 @@ class GroupCommit:
         """Of records that are not safe yet."""
         return self._bytes
 
+    @property
+    def waiting_records(self) -> int:
+        """Number of records to be written or deleted."""
+        return len(self._waiting) + len(self._writing) + len(self._deletes)
+
     def wait_s(self) -> float:
         """How long what is offered now is going to wait, by the rate of the last commits."""
         return self._bytes / self._bytes_per_s if self._bytes_per_s else 0.0

@@ -89,6 +89,11 @@ class SsdTier:
         """Of records that are not on stable storage yet."""
         return self._commit.waiting_bytes
 
+    @property
+    def waiting_records(self) -> int:
+        """Number of records that are to be written or deleted."""
+        return self._commit.waiting_records
+
     def wait_s(self) -> float:
         """How long what is kept now waits until it is on stable storage."""
         return self._commit.wait_s()

@@ -39,6 +39,10 @@ MAX_WAITING_GETS = 256
 """For one block."""
 MAX_WAITING_ACKS = 4096
 """For one block: a sender that repeats itself has one for each fragment."""
+MAX_WAITING_DELETES = 4096
+"""Answers to DELETEs that wait for the disk; one more DELETE is not heard, and who sent it repeats it."""
+MAX_WAITING_RECORDS = 16_384
+"""Records that wait for the disk, above which no DELETE is heard: each leaves a tombstone."""
 _ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
 _REPLIES = frozenset((wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_FOUND, wire.OP_KEYS, wire.OP_REFUSED))
 
@@ -67,6 +71,7 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
+        self._deletes_waiting = 0
         self._listing = Listing(store, self.joining, self._on_page)
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
@@ -345,12 +350,18 @@ class StorageNode:
     def _on_delete(self, address: str, message: wire.Message) -> None:
         """Forget a write, and answer when that is as safe as the block was."""
         self.stats.deletes += 1
+        if self._deletes_waiting >= MAX_WAITING_DELETES or self._store.waiting_records >= MAX_WAITING_RECORDS:
+            self.stats.overloaded += 1
+            return
         stone = Tombstone(Place(message.tenant, message.key), message.content, message.tag)
         if not message.content or not self._store.delete(stone):
             self._transport.send(address, [wire.encode(self._refuse(message, wire.REFUSED_PROOF, 0))])
             return
 
+        self._deletes_waiting += 1
+
         def done(error: DiskError | None) -> None:
+            self._deletes_waiting -= 1
             if error is not None:
                 reply = self._refuse(message, wire.REFUSED_FULL, 0)
             else:

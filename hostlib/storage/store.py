@@ -411,6 +411,11 @@ class BlockStore:
         """Whether more may be on its way to the disk than is by now."""
         return self._ssd is None or self._ssd.waiting_bytes <= self._options.max_waiting_bytes
 
+    @property
+    def waiting_records(self) -> int:
+        """Number of blocks and tombstones that wait for the disk."""
+        return self._ssd.waiting_records if self._ssd is not None else 0
+
     def commit_wait_s(self) -> float:
         """How long a durable PUT waits for the disk now."""
         return self._ssd.wait_s() if self._ssd is not None else 0.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from scenario.machine import Machine
 from simulator.events import Loop
 from simulator.link import Link
-from simulator.machine import Machine
 from simulator.messages import PROBE, QUESTION, Ask, fragments_of
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from scenario.machine import Machine
 from simulator.client import Client, ClientOptions
 from simulator.emulated.lanes import LiveLanes
 from simulator.emulated.live_puts import LivePuts
 from simulator.emulated.machine import Carrier
 from simulator.events import Loop
-from simulator.machine import Machine
 from simulator.messages import PROBE, Block, Put, Reply, fragments_of
 from simulator.network import Network
 from simulator.pushed import PushedParts

@@ -8,11 +8,11 @@ from ipaddress import IPv4Address
 from controller.config import PoolSize
 from controller.policies import Policy
 from controller.pool.residual_value import ResidualValue
+from scenario.tables import Control
 from simulator.control import SwitchControl
 from simulator.emulated.machine import Carrier
 from simulator.events import Loop
 from simulator.messages import Block
-from simulator.scenario import Control
 from simulator.switch import Switch
 from workload.cost import CostModel
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from scenario.machine import Machine
 from simulator.emulated.cpu import Cold, Cpu, Process, Timers
 from simulator.events import Loop
-from simulator.machine import Machine
 
 
 class Carrier:

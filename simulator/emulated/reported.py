@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from hostlib.client.backlogs import Backlogs
+from scenario.machine import Machine
 from simulator.control import SwitchControl
 from simulator.emulated.client import EmulatedClient
 from simulator.events import Loop
-from simulator.machine import Machine
 from simulator.messages import Block
 from simulator.node import Node
 from simulator.routing import ClusterParts, SimulatedCluster

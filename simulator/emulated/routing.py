@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from scenario.tables import Nodes, Workload
 from simulator.emulated.machine import Carrier
 from simulator.prefix_routing import LiveRouter
 from simulator.routing import Router, SimulatedCluster
-from simulator.scenario import Nodes, Workload
 from workload.schedule import PlannedScheduler, make_scheduler
 
 

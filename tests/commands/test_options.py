@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from commands.declarations import DECLARED, Each, Existing, OneOf, Place, Unit, Variable, Within, keys_of
 from commands.errors import OptionError
-from commands.options import build, help_of, nearest, read
+from commands.options import Source, Values, build, help_of, nearest, read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
@@ -78,11 +78,16 @@ def test_lists_hold_each_once_but_where_there_is_one_for_each() -> None:
 
 
 def test_files_count_less_than_variables(tmp_path: Path) -> None:
-    def of_file(path: Path) -> dict[tuple[str, ...], object]:
+    def of_file(path: Path) -> Values:
         return {("times",): 7, ("pool", "size_gb"): 5.0, ("pool", "policy"): "fifo"}
 
     said = read(
-        Chosen, ["x.toml", "--pool-size-gb", "1"], "say", "", of_file, environment={"WEIR_POLICY": "lru"}
+        Chosen,
+        ["x.toml", "--pool-size-gb", "1"],
+        "say",
+        "",
+        Source(of_file),
+        environment={"WEIR_POLICY": "lru"},
     )
     assert (said.times, said.pool) == (7, Pool(policy="lru", size_gb=1.0))
 

@@ -85,6 +85,17 @@ def test_what_no_switch_answers_is_given_up_and_the_number_is_bounded() -> None:
     deletions.obeyed("s1", obeyed())  # late
 
 
+def test_who_asks_for_as_many_as_there_may_be_keeps_nobody_else_out() -> None:
+    deletions, _ = make()
+    for content in range(1, MAX_UNDER_WAY + 1):
+        deletions.asked("s1", asked(content=content), 0.0)
+    deletions.asked("s1", asked(OTHER, content=99_999), 0.0)
+    told = deletions.work("s1", 0.0)
+    assert len(told) == MAX_UNDER_WAY
+    assert ForgetWrite(BLOCK, 99_999, FRAGMENTS) in told
+    assert ForgetWrite(BLOCK, 1, FRAGMENTS) not in told
+
+
 def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
     deletions, woken = make()
     deletions.obeyed("s1", obeyed())

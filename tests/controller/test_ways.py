@@ -216,7 +216,7 @@ def test_suspects_are_a_bit_for_each_number() -> None:
 
 
 def test_where_all_answer_slowly_none_is_down_for_that_and_a_dead_one_soon_is(world: World) -> None:
-    """A machine that is short of CPU time takes 0.9 s for an answer; one that dies is noticed in 3 s."""
+    """A machine that is short of CPU time takes 0.9 s for an answer."""
     world.answer_s = dict.fromkeys(STORES, 0.9)
     states = set()
     for _ in range(100):
@@ -234,3 +234,15 @@ def test_one_that_answers_slowly_on_purpose_delays_nobodys_end(world: World) -> 
     world.carries = lambda store, there: store != ONE
     world.run(SILENCE_S + 2 * HEARTBEAT_S)
     assert world.state(ONE) is State.DOWN
+
+
+def test_a_pause_of_all_at_once_puts_none_down_and_one_without_end_puts_down_all(world: World) -> None:
+    for _ in range(4):
+        world.carries = lambda store, there: False
+        world.run(MOST_PATIENCE_S - 4 * HEARTBEAT_S)
+        world.carries = lambda store, there: True
+        world.run(0.2)
+        assert {world.state(store) for store in STORES} == {State.UP}
+    world.carries = lambda store, there: False
+    world.run(MOST_PATIENCE_S + 6 * HEARTBEAT_S)
+    assert {world.state(store) for store in STORES} == {State.DOWN}

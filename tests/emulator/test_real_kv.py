@@ -14,7 +14,7 @@ from workload.cost import DEFAULT_MODEL
 def test_a_folder_with_a_model_keeps_the_presets_times(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     options = parse_options(["--model", str(tmp_path)], "run", "")
-    assert (options.model, options.model_choice.folder) == (DEFAULT_MODEL, tmp_path)
+    assert (options.model_choice.preset, options.model_choice.folder) == (DEFAULT_MODEL, tmp_path)
     assert parse_options(["--model", "qwen3-32b"], "run", "").model_choice == ("qwen3-32b", None)
 
 

@@ -62,7 +62,7 @@ def test_storage_nodes_may_have_links_of_their_own() -> None:
     assert links == list(zip(addresses, (2e11, 5e10), strict=True))
     assert home_links(usual) == ()
     for wrong in ("200", "200,50,25"):
-        with pytest.raises(OptionError, match="STORE_GBIT: there are 2 storage nodes"):
+        with pytest.raises(OptionError, match=r"STORE_GBIT=.*: there must be as many rates as storage nodes"):
             scenario("--store-gbit", wrong)
     with pytest.raises(OptionError, match=r"must be from 0\.001"):
         options("--store-gbit", "200,0")
@@ -102,7 +102,7 @@ def test_workers_read_what_was_written_for_them(tmp_path: Path) -> None:
 
 def test_the_pool_is_as_large_as_its_blocks_need() -> None:
     made = scenario("--pool-blocks", "10")
-    assert made.defines == {"POOL_BLOCKS": 10, "POOL_SLOTS": 10 * made.fragments}
+    assert made.defines == {"POOL_BLOCKS": 10, "POOL_SLOTS": 10 * made.fragments, "VALUE_SIZE": 512}
     assert made.fragments * 512 == made.block_bytes
 
 
@@ -131,7 +131,7 @@ def test_a_trace_whose_chunk_ids_are_all_null_has_nothing_to_blend(tmp_path: Pat
     ("arguments", "complaint"),
     [
         (["--blend", "yes"], "agents seed 1 does not say which of its blocks are chunks .* SHAPE=passages"),
-        (["--shape", "passages", "--blend", "yes", "--fetch", "no"], "BLEND=yes goes with neither FETCH=no"),
+        (["--shape", "passages", "--blend", "yes", "--gate", "never"], "BLEND=yes: blends what is fetched"),
     ],
 )
 def test_what_cannot_be_blended_is_refused(arguments: list[str], complaint: str) -> None:
@@ -189,14 +189,17 @@ def test_at_adaptive_levels_stores_hold_each_block_at_each(tmp_path: Path) -> No
         (["--codec", "zstd"], r"zstd at level 3 makes blocks no smaller \(1\.23 times\) .* keeps 1 bytes"),
         (["--codec", "kivi", "--level", "3"], "kivi has no level 3: choose one of 8, 4, 2"),
         (["--level", "3"], "a level needs a codec"),
-        (["--codec", "cachegen", "--push", "1"], "with PUSH=1"),
-        (["--codec", "cachegen", "--level", "adaptive"], "LEVEL=adaptive aims at .* say TTFT_SLO"),
+        (["--codec", "cachegen", "--push", "1"], "PUSH=yes: .*leave out the codec"),
+        (["--codec", "cachegen", "--level", "adaptive"], r"LEVEL=adaptive: aims at .* say which \(TTFT_SLO"),
         (
             ["--level", "adaptive", "--ttft-slo", "1"],
             "codec none does not have: choose one of cachegen, kivi",
         ),
-        ([*ADAPTIVE, "--fetch", "no"], "LEVEL=adaptive with FETCH=no"),
-        ([*ADAPTIVE, "--scheduler", "conductor"], "LEVEL=adaptive with SCHEDULER=conductor"),
+        ([*ADAPTIVE, "--gate", "never"], "GATE=never: there is no level to choose"),
+        (
+            [*ADAPTIVE, "--scheduler", "conductor"],
+            "SCHEDULER=conductor: the conductor does not find",
+        ),
         (
             ["--codec", "cachegen", "--level", "best"],
             "LEVEL: must be a whole number, or adaptive",
@@ -211,10 +214,10 @@ def test_what_no_codec_can_do_is_refused(arguments: list[str], complaint: str) -
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--gate", "no"], "HINTS=homes is for the gate"),
-        (["--fetch", "no"], "HINTS=homes is for the gate"),
-        (["--shape", "passages", "--blend", "yes"], "HINTS=homes goes with neither BLEND=yes"),
-        (["--scheduler", "conductor"], "nor SCHEDULER=conductor"),
+        (["--gate", "always"], "HINTS=homes: the emulator has them with GATE=compare"),
+        (["--gate", "never"], "HINTS=homes: the emulator has them with GATE=compare"),
+        (["--shape", "passages", "--blend", "yes"], "HINTS=homes: the emulator has them with GATE=compare"),
+        (["--scheduler", "conductor"], "HINTS=homes: the emulator has them with GATE=compare"),
     ],
 )
 def test_hints_are_refused_where_nothing_is_asked_first(arguments: list[str], complaint: str) -> None:
@@ -223,8 +226,14 @@ def test_hints_are_refused_where_nothing_is_asked_first(arguments: list[str], co
 
 
 def test_too_many_hosts_for_the_switch_are_refused() -> None:
-    with pytest.raises(TopologyError, match="at most 63 fit"):
+    with pytest.raises(TopologyError, match=r"beside 2 storage nodes \(STORES\) 61 nodes \(HOSTS\), not 63"):
         scenario("--hosts", "63")
+
+
+def test_a_scale_that_is_too_small_names_the_least(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"SCALE=1: a block would be 163,840 .* use SCALE=103 or more"):
+        scenario("--scale", "1")
+    assert scenario("--scale", "103").pool_size.slots > 3_000_000
 
 
 @pytest.mark.parametrize(
@@ -244,17 +253,17 @@ def test_a_start_after_the_end_is_refused() -> None:
 
 
 def test_workers_are_told_their_rules_and_their_links_rate(tmp_path: Path) -> None:
-    made = scenario("--tiers", "by-value", "--gate", "no")
+    made = scenario("--tiers", "by-value", "--gate", "always")
     worker = load_config(WorkerConfig, write_host_configs(made, tmp_path)["node1"])
     assert (worker.tiers, worker.gate) == ("by-value", False)
     assert worker.link_bit_s == pytest.approx(made.fabric.link_rate_bit_s("node1"))
 
 
 def test_nodes_that_fetch_nothing_have_no_gate_to_ask_and_no_conductor(tmp_path: Path) -> None:
-    worker = load_config(WorkerConfig, write_host_configs(scenario("--fetch", "no"), tmp_path)["node1"])
+    worker = load_config(WorkerConfig, write_host_configs(scenario("--gate", "never"), tmp_path)["node1"])
     assert (worker.fetch, worker.gate) == (False, False)
-    with pytest.raises(OptionError, match="FETCH=no does not go with SCHEDULER=conductor"):
-        scenario("--fetch", "no", "--scheduler", "conductor")
+    with pytest.raises(OptionError, match="SCHEDULER=conductor: the conductor counts on what nodes fetch"):
+        scenario("--gate", "never", "--scheduler", "conductor")
 
 
 def test_with_tenants_nodes_belong_to_them_in_turn_and_stores_know_no_secret(tmp_path: Path) -> None:
@@ -276,7 +285,7 @@ def test_with_tenants_nodes_belong_to_them_in_turn_and_stores_know_no_secret(tmp
 def test_tenants_are_refused_where_someone_else_would_have_to_know_their_secrets(
     other: tuple[str, ...],
 ) -> None:
-    with pytest.raises(OptionError, match="TENANTS goes with neither"):
+    with pytest.raises(OptionError, match="TENANTS=2: the conductor would have to know"):
         scenario("--tenants", "2", *other)
 
 
@@ -298,8 +307,11 @@ def test_nodes_that_join_get_requests_when_half_of_these_have_come(tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--joining", "3"], "JOINING: somebody has to be there first, so at most 2 of 3 join"),
-        (["--joining", "1", "--scheduler", "conductor"], "JOINING does not go with SCHEDULER=conductor"),
+        (["--joining", "3"], "JOINING=3: somebody has to be there first"),
+        (
+            ["--joining", "1", "--scheduler", "conductor"],
+            "SCHEDULER=conductor: it knows of no node",
+        ),
     ],
 )
 def test_who_cannot_join_is_refused(arguments: list[str], complaint: str) -> None:
@@ -356,24 +368,22 @@ def test_where_there_are_stores_nobody_lends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--eviction", "value"], "EVICTION=value takes storage nodes"),
-        (["--placement", "leaf"], "PLACEMENT=leaf takes"),
-        (["--replicas", "2"], "REPLICAS=2 takes"),
-        (["--durable", "1"], "DURABLE=1 takes"),
-        (["--read-ahead", "8"], "READ_AHEAD=8 takes"),
-        (["--tenants", "2"], "TENANTS=2 takes"),
-        (["--fetch", "no"], "FETCH=no does not go with nodes that ask an index"),
-        (["--hints", "switch"], "HINTS=switch does not go"),
-        (ADAPTIVE, "LEVEL=adaptive does not go"),
-        (["--shape", "passages", "--blend", "yes"], "BLEND=yes does not go"),
-        (["--push", "1"], "PUSH=1 does not go"),
-        (["--scheduler", "conductor"], "SCHEDULER=conductor does not go"),
+        (["--eviction", "value"], "EVICTION=value: nodes keep nothing for others"),
+        (["--placement", "leaf"], "PLACEMENT=leaf: where nodes lend"),
+        (["--replicas", "2"], "REPLICAS=2: there are no storage nodes"),
+        (["--durable", "1"], "DURABLE=yes: there are no storage nodes"),
+        (["--read-ahead", "8"], "READ_AHEAD=8: there are no storage nodes"),
+        (["--tenants", "2"], "TENANTS=2: the switch lets nodes that lend"),
+        (["--gate", "never"], "GATE=never: nodes that lend would have nobody who asks"),
+        (["--hints", "switch"], "HINTS=switch: where nodes lend, an index"),
+        (ADAPTIVE, "LEVEL=adaptive: goes with storage nodes"),
+        (["--shape", "passages", "--blend", "yes"], "BLEND=yes: nodes that lend are asked for chains"),
+        (["--push", "1"], "PUSH=yes: pushes blocks .* to nodes that ask storage nodes"),
+        (["--scheduler", "conductor"], "SCHEDULER=conductor: it does not look through"),
     ],
 )
 def test_what_nodes_that_lend_cannot_do_is_refused(arguments: Sequence[str], complaint: str) -> None:
-    with pytest.raises(
-        OptionError, match=f"STORES=0, where nodes lend one another their memory: {complaint}"
-    ):
+    with pytest.raises(OptionError, match=complaint):
         scenario(*LENDING, *arguments)
 
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from scenario import Scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario
 from simulator.simulation import simulate
 from workload.cost import make_cost_model
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from scenario import Scenario
 from simulator.control import SwitchControl
 from simulator.messages import Block
 from simulator.node import Node
-from simulator.scenario import Scenario
 from simulator.simulation import prepare
 from simulator.system import System
 from workload.trace import Request

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import ScenarioError
+from scenario import Scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import simulate
 from simulator.workload import recut_blocks
 from workload.trace import Request

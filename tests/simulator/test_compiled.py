@@ -64,7 +64,7 @@ def test_python_runs_where_that_is_asked_for() -> None:
 def test_scenarios_and_results_can_be_sent_between_processes() -> None:
     code = (
         "import pickle; from simulator.compiled import core;"
-        "from simulator.scenario import Scenario;"
+        "from scenario.tables import Scenario;"
         "from simulator.simulation import simulate;"
         "scenario = pickle.loads(pickle.dumps(Scenario().changed(workload={'requests': 20})));"
         "result = simulate(scenario); print(core(), pickle.loads(pickle.dumps(result)) == result)"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from scenario import Scenario
 from simulator.messages import Ask
 from simulator.result import SimResult
-from simulator.scenario import Scenario
 from simulator.simulation import prepare, simulate
 from simulator.system import System
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import ScenarioError
 from experiments.simulate.emulate import Emulator
 from hostlib.model.gate import HINTS
+from scenario import Scenario
 from simulator.front import Front
 from simulator.link import Link
 from simulator.messages import Block
 from simulator.money import bill
 from simulator.result import SimResult
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import simulate
 
 CROWD: dict[str, dict[str, Any]] = {
@@ -133,7 +133,7 @@ def test_the_emulators_nodes_ask_as_those_of_the_scenario(hints: str) -> None:
 @pytest.mark.parametrize("fill", ["on_the_way", "idle"])
 def test_the_emulators_pool_is_filled_as_the_simulated_one(fill: str) -> None:
     emulator = Emulator(Scenario().changed(control={"fill": fill}), 20_000.0)
-    assert emulator.run.options.fill == fill
+    assert emulator.run.options.control.fill == fill
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -157,9 +157,10 @@ def test_where_nodes_lend_the_emulator_has_no_storage_nodes_and_an_index() -> No
     assert carried.machine.lump_fragments > 1
 
 
-@pytest.mark.parametrize("hints", ["answers", "switch"])
-def test_the_emulators_lenders_are_asked_for_by_an_index_alone(hints: str) -> None:
-    scenario = Scenario().changed(nodes={"hints": hints, "gate": "compare"}, **LENT)
+def test_the_emulators_lenders_are_asked_for_by_an_index_alone() -> None:
+    scenario = Scenario().changed(nodes={"hints": "answers", "gate": "compare"}, **LENT)
+    assert Emulator(scenario, 20_000.0).matched(pool=True).nodes.hints == "homes"
+    scenario = Scenario().changed(nodes={"hints": "switch", "gate": "compare"}, **LENT)
     with pytest.raises(ScenarioError, match=r"^nodes\.hints: where nodes lend, an index"):
         Emulator(scenario, 20_000.0)
 

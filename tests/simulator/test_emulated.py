@@ -7,6 +7,8 @@ import pytest
 from experiments.simulate.kinds import figures
 from hostlib.client.lane import LaneOptions
 from hostlib.client.pushed import PushedOptions
+from scenario import Scenario
+from scenario.machine import Machine
 from simulator.client import Client
 from simulator.emulated.answers import SocketBacklog
 from simulator.emulated.client import EmulatedClient
@@ -16,10 +18,8 @@ from simulator.emulated.store import EmulatedStore
 from simulator.emulated.switch import EmulatedSwitch
 from simulator.events import Event, Loop
 from simulator.link import Link
-from simulator.machine import Machine
 from simulator.messages import NOWHERE, QUESTION, Ask, Block, Put
 from simulator.node import Node
-from simulator.scenario import Scenario
 from simulator.simulation import prepare
 from simulator.store import Store
 from simulator.switch import Switch

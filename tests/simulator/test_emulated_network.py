@@ -2,11 +2,11 @@
 
 import pytest
 
+from scenario import Scenario
 from simulator.emulated.network import EmulatedNetwork, Shaper
 from simulator.link import Link
 from simulator.messages import Put
 from simulator.network import Network
-from simulator.scenario import Scenario
 from simulator.simulation import prepare
 from simulator.system import System
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import simulator
+from scenario import Scenario, load_scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 
 FOLDER = Path(simulator.__file__).parent / "examples"

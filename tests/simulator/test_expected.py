@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import Document
 from controller.operations import Answer
 from experiments.simulate.emulate import Emulator
 from experiments.simulate.kinds import figures
 from hostlib.protocol import wire
 from hostlib.protocol.expected import ENTRIES, MAX_TOLD, ExpectedBlock, read_expected
+from scenario import GB, Scenario
+from scenario.reading import decode_scenario
 from simulator.expected import Teller
 from simulator.messages import NOWHERE, Block
-from simulator.scenario import GB, Scenario, decode_scenario
-from simulator.schema import Document
 from simulator.simulation import prepare
 from simulator.system import System
 from tests.simulator.expecting import MACHINE, NEW_ID, new_chain, pass_time, serve, world
@@ -257,7 +258,7 @@ def test_a_chunk_is_the_first_block_of_a_chain_of_its_own() -> None:
 @pytest.mark.parametrize("expects", [False, True])
 def test_the_emulators_nodes_expect_as_those_of_the_scenario(expects: bool) -> None:
     emulator = Emulator(Scenario().changed(control={"expects": expects}), 20_000.0)
-    assert emulator.run.options.expect == expects
+    assert emulator.run.options.control.expects == expects
     assert [emulator.matched(pool).control.expects for pool in (False, True)] == [expects, expects]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.simulate.bench import generated
-from simulator.scenario import Scenario
+from scenario import Scenario
 from simulator.simulation import simulate
 
 BUSY: dict[str, object] = {"requests": 600, "load": 4.0}

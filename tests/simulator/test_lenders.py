@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import ScenarioError
+from scenario import Scenario
 from simulator.checks import check, pool_blocks
 from simulator.lenders import LentBlock
 from simulator.messages import Block
 from simulator.money import bill
 from simulator.result import SimResult
-from simulator.scenario import Scenario, ScenarioError
 from tests.simulator.chains import COST, CROWD, found, play
 
 NO_POOL: dict[str, object] = {"memory": "none"}
@@ -140,7 +141,7 @@ def test_the_pool_is_billed_and_lent_memory_is_not() -> None:
     ("tables", "said"),
     [
         ({"storage": {"kind": "stores"}}, "direct.front"),
-        ({"workload": {"scheduler": "conductor"}}, "conductor does not look"),
+        ({"workload": {"scheduler": "conductor"}}, "it does not look through"),
         ({"control": {"eviction": "reclaim"}}, "nothing can be reclaimed"),
         ({"pool": {"memory": "sram", "size_gb": 0.001}}, "the pool does not hold one"),
     ],

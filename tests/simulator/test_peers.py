@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from scenario import Scenario
 from simulator.money import bill
-from simulator.scenario import Scenario
 from tests.simulator.chains import BLOCK_S, COST, CROWD, found, play, sent_blocks
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from commands.toml_file import ScenarioError
+from scenario import Scenario
+from scenario.hardware import Routing
 from simulator.budget import Budget
 from simulator.events import Event, Loop
-from simulator.hardware import Routing
 from simulator.money import bill
 from simulator.prefix_routing import LongestPrefix, LongestRules, Worker, shared_out
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import _Run, prepare, simulate
 from simulator.system import System
 from simulator.watched_routing import WatchedNode, WatchedRouter

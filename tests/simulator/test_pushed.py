@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import ScenarioError
 from experiments.simulate.emulate import Emulator
 from hostlib.client.pushed import PushedOptions
+from scenario import Scenario
 from simulator.messages import PROBE, Ask, Block, Reply
 from simulator.pushed import PushedParts
 from simulator.result import SimResult
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import prepare, simulate
 from simulator.system import System
 
@@ -194,6 +194,6 @@ def test_what_cannot_be_pushed_is_refused(changed: dict[str, dict[str, Any]]) ->
 
 def test_a_scenario_with_a_push_is_played_and_simulated_with_it() -> None:
     emulator = Emulator(Scenario().changed(workload={"requests": 40}, control={"push": True}), 20_000.0)
-    assert emulator.run.options.push
+    assert emulator.run.options.control.push
     assert emulator.matched(pool=True).control.push
     assert not emulator.matched(pool=False).control.push

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from controller.pool.slots import Slots
+from scenario import Scenario
+from scenario.machine import Machine
 from simulator.emulated.reported import ReportedCluster
-from simulator.machine import Machine
 from simulator.routing import ClusterParts
-from simulator.scenario import Scenario
 from simulator.simulation import prepare, simulate
 from simulator.system import System
 from workload.schedule import CONDUCTOR

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from commands.toml_file import Document, ScenarioError
+from scenario import Scenario, load_scenario
+from scenario.reading import decode_scenario
 from simulator.checks import check, cost_model
-from simulator.scenario import Scenario, decode_scenario, load_scenario
-from simulator.schema import Document, ScenarioError
 
 
 def refusal(text: str) -> str:
@@ -31,10 +32,10 @@ def refusal(text: str) -> str:
         ("[pool]\nmerging = 1\n", "bad.toml:2: pool.merging", "true or false"),
         ("[pool]\n# a comment\npolicy = 'none'\n", "bad.toml:3: pool.policy", "choose one of"),
         ("[pool\n", "bad.toml:1", "not TOML"),
-        ("[storage]\ncount = 0\n", "bad.toml:2: storage.count", "no storage"),
+        ("[storage]\nkind = 'stores'\ncount = 0\n", "bad.toml:3: storage.count", "no storage"),
         ("[network]\nlink_gbit_s = 0\n", "bad.toml:2: network.link_gbit_s", "must be above 0"),
         ("[pool]\nsize_gb = 0.064\n", "bad.toml:2: pool.size_gb", "does not hold one"),
-        ("[nodes]\ncount = 64\n", "bad.toml", "at most 63 fit"),
+        ("[nodes]\ncount = 64\n", "bad.toml", "61 nodes (HOSTS), not 64"),
         ("[model]\nlayers = 3\n", "bad.toml:1: model", "also needs hidden"),
         ("[storage]\nkind = 'direct'\n[direct]\nsize_gb = 0.01\n", "bad.toml:4: direct.size_gb", "hold one"),
         ("[nodes]\ngpu_gb = 0\n", "bad.toml:2: nodes.gpu_gb", "does not hold one"),
@@ -82,7 +83,7 @@ def test_a_base_is_taken_over_and_its_own_errors_are_its_own(tmp_path: Path) -> 
     )
     scenario, _ = load_scenario(tmp_path / "one.toml")
     assert (scenario.nodes.count, scenario.nodes.dram_gb) == (5, 7.0)
-    assert scenario.workload.trace == str(tmp_path / "t.jsonl")
+    assert scenario.workload.trace == tmp_path / "t.jsonl"
     (tmp_path / "base.toml").write_text("[nodes]\n\ncount = -4\n")
     with pytest.raises(ScenarioError, match=r"base\.toml:3: nodes\.count"):
         load_scenario(tmp_path / "one.toml")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.toml_file import ScenarioError
+from scenario import Scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import simulate
 from workload.generate import to_line
 from workload.trace import InSession, Request

@@ -2,10 +2,10 @@
 
 import pytest
 
+from commands.toml_file import ScenarioError
+from scenario import Scenario
 from simulator.checks import cost_model
 from simulator.result import SimResult
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import simulate
 from workload.cost import CostModel
 

@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from random import Random
 
+from scenario import GB, Scenario
 from simulator.messages import IN_DRAM, NOWHERE, ON_SSD, Block
-from simulator.scenario import GB, Scenario
 from simulator.simulation import prepare
 from simulator.system import System
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from commands.toml_file import Document, ScenarioError
+from scenario import GB, Scenario
+from scenario.reading import decode_scenario
 from simulator.checks import cost_model, pool_size, rungs, sizes
 from simulator.result import SimResult
-from simulator.scenario import GB, Scenario, decode_scenario
-from simulator.schema import Document, ScenarioError
 from simulator.simulation import simulate
 
 STREAMS = Scenario().changed(
@@ -84,16 +85,16 @@ def test_a_pool_has_as_many_slots_as_its_memory_has_fragments() -> None:
 @pytest.mark.parametrize(
     ("tables", "complaint"),
     [
-        ({"workload": {"ttft_slo_s": None}}, "workload.ttft_slo_s: .* aims at a time to the first token"),
+        ({"workload": {"ttft_slo_s": None}}, "model.level: aims at a time to the first token"),
         ({"workload": {"scheduler": "conductor"}}, "workload.scheduler: the conductor"),
-        ({"storage": {"kind": "direct"}}, "storage.kind: "),
-        ({"nodes": {"loading": "blocking"}}, 'nodes: .* loading = "overlapped"'),
+        ({"storage": {"kind": "direct"}}, "model.level: goes with storage nodes"),
+        ({"nodes": {"loading": "blocking"}}, 'nodes.loading: .* loading = "overlapped"'),
         (
             {"model": {"decoding": "gpu"}, "nodes": {"decode": "batched"}},
             "model.decoding: .* beside or smartnic",
         ),
         ({"nodes": {"blend": True}}, "nodes.blend: .* streams chains"),
-        ({"nodes": {"gate": "never"}}, 'nodes: .* not "never"'),
+        ({"nodes": {"gate": "never"}}, "nodes.gate: there is no level to choose"),
         ({"model": {"codec": "fp8"}}, "model.codec: .*codec fp8 does not have: choose one of cachegen, kivi"),
     ],
 )
@@ -108,7 +109,7 @@ def test_a_level_in_a_file_is_a_number_or_adaptive() -> None:
 
     assert (level("3"), level('"adaptive"')) == (3, "adaptive")
     for text, complaint in (
-        ('"best"', "choose one of adaptive"),
+        ('"best"', "whole number, or adaptive"),
         ("1.5", "whole number"),
         ("100", "from 0 to 99"),
     ):

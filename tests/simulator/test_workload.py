@@ -4,7 +4,7 @@ from statistics import fmean
 
 import pytest
 
-from simulator.scenario import Scenario
+from scenario import Scenario
 from simulator.workload import delay, make_demand
 from workload.trace import Request
 

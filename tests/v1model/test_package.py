@@ -99,7 +99,7 @@ def test_it_works_where_nothing_else_is_installed(built: dict[str, Path], tmp_pa
     )  # pip finds what it needs there
     (tmp_path / "prog.p4").write_text(PROGRAM)
     run([python, "-c", USE], tmp_path)
-    for program in ("weir-switch", "weir-p4c", "weir-cli"):
+    for program in ("weir-switch", "weir-p4c", "weir-cli", "weir-playground"):
         assert "usage" in run([python.parent / program, "--help"], tmp_path).lower()
 
 

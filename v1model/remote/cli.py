@@ -18,7 +18,7 @@ from v1model.multicast_nodes import MulticastNodes
 from v1model.remote.data_plane import RemoteDataPlane, running_program
 from v1model.remote.device import REFUSED, DeviceCommands
 from v1model.remote.direct import CounterAndMeterCommands
-from v1model.remote.own_calls import OwnCalls, RemoteNodes, p4runtime_address
+from v1model.remote.own_calls import OwnCalls, RemoteNodes, p4runtime_device
 from v1model.remote.profiles import ProfileCommands
 from v1model.remote.queues import QueueCommands
 from v1model.remote.session import Session
@@ -27,37 +27,36 @@ from v1model.remote.value_sets import ValueSetCommands
 from v1model.stf.switch_commands import SwitchCommands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Command = tuple[int, Callable[[Sequence[str]], None]]  # the fewest arguments, and what it does
 
 OK, FAILURE = 0, 1
 PROMPT = "RuntimeCmd: "
 
 
-class Commands:
-    """One line at a time. Raises ValueError, DataPlaneError, CompileError or OSError with what is wrong."""
+class DataPlaneCommands:
+    """One line at a time. Raises ValueError or DataPlaneError with what is wrong."""
 
-    def __init__(self, session: Session, source: Path | None, say: Callable[[str], None]) -> None:
-        """`source`: the switch's program where the switch can't tell."""
-        self._session, self._source, self._say = session, source, say
-        self._load()
-
-    def _load(self) -> None:
-        """Learn what the switch runs, and forget the handles of what it ran before."""
-        program, schema = running_program(self._session, self._source)
-        data_plane, say = RemoteDataPlane(self._session, program, schema), self._say
-        calls = OwnCalls(self._session)
+    def __init__(
+        self,
+        data_plane: RemoteDataPlane,
+        say: Callable[[str], None],
+        nodes: RemoteNodes | None = None,
+        more: Mapping[str, Command] | None = None,
+    ) -> None:
+        """`nodes`: the multicast nodes of a switch that keeps them; `more`: other commands by name."""
+        self._say = say
         tables = TableCommands(data_plane, say)
-        nodes = RemoteNodes(calls, MulticastNodes(data_plane))
         # The commands use no more of a data plane than RemoteDataPlane has.
-        switch = SwitchCommands(data_plane, say, nodes)  # type: ignore[arg-type]
-        self._switch = switch
-        self._named = {
+        self._switch = SwitchCommands(data_plane, say, nodes)  # type: ignore[arg-type]
+        self._named: dict[str, Command] = {
             **tables.commands,
             **ProfileCommands(data_plane, tables, say).commands,
             **ValueSetCommands(data_plane, say).commands,
-            **CounterAndMeterCommands(data_plane, tables, switch, say).commands,
+            **CounterAndMeterCommands(data_plane, tables, self._switch, say).commands,
             **QueueCommands(data_plane).commands,
-            **DeviceCommands(self._session, data_plane, calls, say, self._load).commands,
+            **(more or {}),
         }
 
     def run(self, line: str) -> None:
@@ -78,12 +77,33 @@ class Commands:
             self._switch.run(name, arguments)
 
 
+class Commands:
+    """The same for a switch behind P4Runtime, whose program may change: then handles count anew. Raises
+    CompileError and OSError, too."""
+
+    def __init__(self, session: Session, source: Path | None, say: Callable[[str], None]) -> None:
+        """`source`: the switch's program where the switch can't tell."""
+        self._session, self._source, self._say = session, source, say
+        self._load()
+
+    def _load(self) -> None:
+        """Learn what the switch runs."""
+        program, schema = running_program(self._session, self._source)
+        data_plane, calls = RemoteDataPlane(self._session, program, schema), OwnCalls(self._session)
+        device = DeviceCommands(self._session, data_plane, calls, self._say, self._load)
+        nodes = RemoteNodes(calls, MulticastNodes(data_plane))
+        self._commands = DataPlaneCommands(data_plane, self._say, nodes, device.commands)
+
+    def run(self, line: str) -> None:
+        self._commands.run(line)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: every command was done; 1: one was not, the others were."""
     options = _options(arguments)
     try:
         if options.thrift_port is not None:
-            options.address = p4runtime_address(options.thrift_port)
+            options.device_id, options.address = p4runtime_device(options.thrift_port)
     except (OSError, EOFError, DataPlaneError) as error:
         print(f"weir-cli: no weir-switch with --thrift-port {options.thrift_port}: {error}", file=sys.stderr)
         return FAILURE

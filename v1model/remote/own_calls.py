@@ -51,9 +51,9 @@ class OwnCalls:
         return answer.get(0)
 
 
-def p4runtime_address(thrift_port: int) -> str:
-    """The P4Runtime address of the switch with a Thrift port of this machine. Raises OSError, EOFError, or
-    DataPlaneError if it is no weir-switch."""
+def p4runtime_device(thrift_port: int) -> tuple[int, str]:
+    """P4Runtime's device id and address of the switch with a Thrift port of this machine. Raises OSError,
+    EOFError, or DataPlaneError if it is no weir-switch."""
 
     def take(count: int) -> bytes:
         data = stream.read(count)
@@ -62,13 +62,13 @@ def p4runtime_address(thrift_port: int) -> str:
         return data
 
     with socket.create_connection((LOOPBACK, thrift_port), CONNECT_TIMEOUT_S) as connection:
-        connection.sendall(message("weir:p4runtime_address", CALL, 0, struct_of()))
+        connection.sendall(message("weir:p4runtime_device", CALL, 0, struct_of()))
         with connection.makefile("rb") as stream:
             reader = Reader(take)
             _, _, answer = reader.message(REPLY, EXCEPTION)
     if reader.kind == EXCEPTION:
         raise DataPlaneError("UNIMPLEMENTED", "BMv2 does not say where it serves P4Runtime: use --address")
-    return str(answer[0].decode())
+    return int(answer[0][1]), answer[0][2].decode()
 
 
 class RemoteNodes:

@@ -159,9 +159,10 @@ class Addresses:
 
     process: SwitchProcess
 
-    @call(0, STRING)
-    def p4runtime_address(self) -> str:
-        return self.process.p4runtime_address
+    @call(0, StructOf((I64, STRING)))
+    def p4runtime_device(self) -> tuple[int, str]:
+        """The device id and the address."""
+        return self.process.device_id, self.process.p4runtime_address
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,17 @@ from rich.table import Table
 
 from commands.command import Screen, run_command
 from commands.declarations import DECLARED, Unit, Within
-from commands.options import read
 from emulator.disturbance import COMPARED, FIGURES, LIMIT, verdict
 from emulator.emulation import Emulation
 from emulator.evaluate import evaluate
-from emulator.modes import MODES
-from emulator.options import RunOptions
+from emulator.options import RunOptions, read_run
 from emulator.result import PROGRAM, RunResult, revision
 from emulator.scenario import Scenario, make_scenario
 from experiments.bench.disturbance.compare import Pair, differences, order_of, passed
 from experiments.logs import open_network
 from experiments.page import Section, lines, write_report
+from scenario.emulation import EmulationTable
+from scenario.modes import MODES
 from topologies.engines import make_engine
 from topologies.machine_check import check_machine
 
@@ -46,8 +46,7 @@ class Options(RunOptions):
 
     minutes: Annotated[float, Within(0, 10_000), Unit("min")] = 0.0
     """Play fewer RUNS if they would take longer; 0: no limit."""
-    results: Path = Path("results/disturbance")
-    """Folder for the results."""
+    emulation: EmulationTable = EmulationTable(results=Path("results/disturbance"))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     program = "python -m experiments.bench.disturbance"
     return run_command(
         arguments,
-        lambda given: read(Options, given, program, __doc__ or ""),
+        lambda given: read_run(Options, given, program, __doc__ or ""),
         _run,
     )
 
@@ -63,19 +62,19 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: Options) -> int:
     check_machine()
     scenario = make_scenario(options)
-    runs = options.runs if options.runs > 1 else DEFAULT_RUNS
+    runs = options.emulation.runs if options.emulation.runs > 1 else DEFAULT_RUNS
     pairs = _play(screen, scenario, runs, 60 * options.minutes)
-    _write(options.results / "summary.json", scenario, pairs)
+    _write(options.emulation.results / "summary.json", scenario, pairs)
     return _report(screen, pairs)
 
 
 def _play(screen: Screen, scenario: Scenario, runs: int, budget_s: float) -> list[Pair]:
-    engine = make_engine(scenario.options.engine)
+    engine = make_engine(scenario.options.emulation.engine)
     pairs = []
-    about = {"revision": revision(), "seed": scenario.options.seed}
+    about = {"revision": revision(), "seed": scenario.options.workload.seed}
     with (
         screen.status("compiling the P4 program") as show,
-        open_network(screen, scenario.fabric, engine, scenario.options.results, about) as network,
+        open_network(screen, scenario.fabric, engine, scenario.options.emulation.results, about) as network,
     ):
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         emulation = Emulation(scenario, network, artifacts)
@@ -102,11 +101,11 @@ def another_fits(pairs: int, took_s: float, budget_s: float) -> bool:
 def _write(path: Path, scenario: Scenario, pairs: Sequence[Pair]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     about = {
-        "engine": scenario.options.engine,
+        "engine": scenario.options.emulation.engine,
         "trace": scenario.trace.name,
-        "seed": scenario.options.seed,
+        "seed": scenario.options.workload.seed,
         "scale": scenario.scale.sigma,
-        "policy": scenario.options.policy,
+        "policy": scenario.options.pool.policy,
         "revision": revision(),
         "limit": LIMIT,
         "differences": {name: asdict(difference) for name, difference in differences(pairs).items()},

@@ -149,7 +149,7 @@ def _play(screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Call
     played = play(run, sigma, say, opened)
     said = "keeps up" if played.kept_up else "; ".join(played.complaints)
     screen.say(
-        f"{run.hosts} nodes, sigma {sigma:,.0f}: {played.requests_per_s:,.0f} requests/s, "
+        f"{run.nodes.count} nodes, sigma {sigma:,.0f}: {played.requests_per_s:,.0f} requests/s, "
         f"{played.fragments_per_s:,.0f} fragments/s, "
         f"CPU {played.cpu_share:.0%}, started in {played.start_s:.0f} s: {said}"
     )

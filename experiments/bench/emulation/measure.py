@@ -13,13 +13,13 @@ from typing import Any
 
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import strain
-from emulator.modes import MODES
 from emulator.options import RunOptions
 from emulator.result import PROGRAM
 from emulator.scenario import make_scenario
 from experiments.bench.emulation import blast
 from experiments.bench.switch.cables import Cables
 from experiments.logs import Open
+from scenario.modes import MODES
 from topologies.engines import make_engine
 from topologies.network import Network
 
@@ -56,9 +56,9 @@ class Played:
 
 def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network) -> Played:
     """Build the network at this sigma and play once, with the pool."""
-    scenario = make_scenario(replace(options, sigma=sigma))
+    scenario = make_scenario(replace(options, emulation=replace(options.emulation, sigma=sigma)))
     began_s = time.monotonic()
-    engine = make_engine(options.engine)
+    engine = make_engine(options.emulation.engine)
     with opened(scenario.fabric, engine) as network:
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         measured = Emulation(scenario, network, artifacts).play(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from commands.toml_file import ScenarioError
 from experiments.codecs.__main__ import main
 from experiments.codecs.streams import Streams, simulated
 from experiments.codecs.sweep import Codec, cost_of, replayed, ttft_ms
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
+from scenario import Scenario
 from simulator.simulation import simulate
 from workload.compression import NONE
 

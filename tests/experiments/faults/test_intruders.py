@@ -7,8 +7,8 @@ import pytest
 from experiments.faults.intruders import Result
 
 
-def result(failed: int = 0, p99_ms: float = 50.0, cpu: float = 0.5) -> Result:
-    return Result("garbage", 4321, 100, failed, 0, 0, 0, 10.0, p99_ms, 0, cpu, {})
+def result(failed: int = 0, p99_ms: float = 50.0, cpu: float = 0.5, failed_sink: int = 0) -> Result:
+    return Result("garbage", 4321, 100, failed, failed_sink, 0, 0, 0, 10.0, p99_ms, 0, cpu, {})
 
 
 def test_who_is_much_slower_under_attack_is_said_so_where_the_machine_kept_up() -> None:
@@ -26,3 +26,10 @@ def test_times_on_a_busy_machine_are_said_and_not_judged() -> None:
 @pytest.mark.parametrize("cpu", [0.5, 1.0])
 def test_failures_count_on_any_machine(cpu: float) -> None:
     assert result(failed=3, p99_ms=10.0, cpu=cpu).missed() == ["3 operations of others failed"]
+
+
+def test_what_fails_as_often_without_the_attack_is_said_and_not_judged() -> None:
+    starved = result(failed=6, p99_ms=10.0, failed_sink=5)
+    assert starved.missed() == []
+    assert starved.remarks() == ["6 operations failed, and 5 with a sink: not judged"]
+    assert result(failed=11, p99_ms=10.0, failed_sink=5).missed() == ["11 operations of others failed"]

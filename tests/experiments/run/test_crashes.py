@@ -14,11 +14,11 @@ from commands.command import Screen
 from commands.errors import CrashError
 from emulator.emulation import Emulation
 from emulator.host_configs import INDEX
-from emulator.modes import MODES
 from emulator.options import parse_options
 from emulator.result import PROGRAM
 from emulator.scenario import make_scenario
 from experiments.logs import open_network
+from scenario.modes import MODES
 from topologies.engines import Embedded
 from topologies.fabric import Fabric
 from topologies.network import Network

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from emulator.modes import MODES
 from emulator.result import Percentiles
 from experiments.run.words import answer, belief, in_bytes, question, sketch
+from scenario.modes import MODES
 from tests.experiments.run.test_page import ABOUT, RESULT
 from topologies.star import star
 

@@ -10,7 +10,7 @@ import pytest
 from experiments.study.adaptive import ALL_SEEDS, FIRST_SEEDS, Group, coarse, grouped, play
 from experiments.study.point import Point
 from experiments.study.systems import BOUND, Setting, system
-from simulator.scenario import Scenario
+from scenario import Scenario
 from tests.experiments.study.made import run
 
 FOREVER = float("inf")

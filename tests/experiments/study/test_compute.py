@@ -16,7 +16,7 @@ import pytest
 from experiments.study.compute import ClusterError, Computer, cluster, compute_point
 from experiments.study.results import ResultStore, point_name
 from experiments.study.systems import Setting, system
-from simulator.scenario import Scenario
+from scenario import Scenario
 
 WAIT_S = 60.0
 

@@ -82,9 +82,9 @@ def test_every_design_can_be_played_and_simulated() -> None:
         emulator = Emulator(scenario(design, 1).changed(workload={"requests": 160}), 20_000.0)
         found = simulated(emulator, design)
         assert found["mean_s"] > 0
-        assert (found["pushed"] > 0) == design.push == emulator.run.options.push
+        assert (found["pushed"] > 0) == design.push == emulator.run.options.control.push
         assert len(emulator.run.joining) == design.joining
-        assert emulator.run.options.codec == ("cachegen" if design.coded else "none")
+        assert emulator.run.options.model.codec == ("cachegen" if design.coded else "none")
         assert emulator.run.fabric.requests_first == design.requests_first
         assert emulator.run.options.gate == (design.gate == "compare")
         assert emulator.run.options.lends == design.lends

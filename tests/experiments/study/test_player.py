@@ -10,7 +10,7 @@ from experiments.study.options import parse_options
 from experiments.study.plan import points
 from experiments.study.player import Player
 from experiments.study.systems import Setting
-from simulator.scenario import Scenario
+from scenario import Scenario
 from tests.experiments.study.made import run
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.study import results
 from experiments.study.results import ResultStore, code_hash, point_name
-from simulator.scenario import Scenario
+from scenario import Scenario
 from workload.compression import RECORD
 
 

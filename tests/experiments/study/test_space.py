@@ -23,7 +23,7 @@ from experiments.study.space import (
     space_points,
 )
 from experiments.study.systems import Setting
-from simulator.scenario import Scenario
+from scenario import Scenario
 from tests.experiments.study.made import run
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from commands.toml_file import ScenarioError
 from experiments.simulate.emulate import Emulator
 from experiments.validate.emulator import compare, incast
+from scenario import Scenario
 from simulator.checks import cost_model, ladder, pool_blocks, sizes
 from simulator.measured import ENTRY_DIGEST_S
-from simulator.scenario import Scenario
-from simulator.schema import ScenarioError
 from simulator.simulation import simulate
 from workload.levels import find_ladder
 
@@ -66,7 +66,7 @@ def test_a_streams_levels_have_the_emulators_lengths(tmp_path: Path) -> None:
         ({"storage": {"kind": "direct"}}, "storage nodes, or nodes that lend"),
         ({"storage": {"kind": "peers"}}, "storage nodes, or nodes that lend"),
         ({"nodes": {"tiers": "inclusive"}}, "exclusive tiers only"),
-        ({"nodes": {"asking": "block"}}, "exclusive tiers only"),
+        ({"nodes": {"asking": "block"}}, 'asking = "chain" only'),
         ({"decoders": {"count": 2}}, "no decoders"),
         ({"model": {"coded_share": 0.5}}, "by model.codec"),
         ({"nodes": {"decode": "batched"}}, 'decode = "apart"'),

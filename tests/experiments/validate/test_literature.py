@@ -31,7 +31,7 @@ from experiments.validate.mooncake import (
     scheduling,
     splits,
 )
-from simulator.scenario import Scenario, load_scenario
+from scenario import Scenario, load_scenario
 from simulator.simulation import simulate
 from workload.generate import generate, to_line
 from workload.trace_files import load_trace

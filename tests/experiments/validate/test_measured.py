@@ -12,8 +12,8 @@ from emulator.result import BlockSources, Percentiles, RunResult
 from experiments.simulate.emulate import Emulated
 from experiments.validate.calibrate import USUAL
 from experiments.validate.measured import keep, kept
+from scenario import Scenario
 from simulator.machine_costs import MEASURED
-from simulator.scenario import Scenario
 
 SIGMA, SPEED = 20_000.0, 2.0
 RUN = RunResult(

@@ -12,8 +12,8 @@ from experiments.validate.emulator import Comparison
 from experiments.validate.measured import Measured
 from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row
+from scenario import Scenario
 from simulator.result import SimResult
-from simulator.scenario import Scenario
 from simulator.simulation import simulate
 
 

@@ -78,6 +78,14 @@ def test_layout_is_that_of_the_p4_header() -> None:
     assert sum(bits for _, bits in fields) == 8 * wire.KV_HEADER_BYTES
 
 
+def test_what_a_message_does_not_say_is_zero() -> None:
+    """So a PUT names no homes, and a GET no write."""
+    datagram = wire.encode(wire.Message(wire.OP_GET, bytes(16), 0, 0))
+    assert bytes(datagram[24:28]) == bytes(4)
+    message = wire.decode(datagram)
+    assert (message.homes, message.content, message.flags, message.generation) == ((0, 0, 0), 0, 0, 0)
+
+
 def test_each_field_is_where_the_layout_says() -> None:
     message = wire.Message(
         wire.OP_PUT, KEY, 3, 9, flags=0x0102, generation=0x11121314, sequence=0x21222324,

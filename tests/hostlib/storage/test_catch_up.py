@@ -282,6 +282,43 @@ def test_what_is_copied_waits_for_the_disk() -> None:
     run_virtual(main())
 
 
+def test_what_only_a_node_that_is_no_home_lists_and_does_not_give_is_asked_for_again() -> None:
+    async def main() -> None:
+        world = World(homes=3, replicas=2)
+        await put_all(world, 0, 1)
+        one, other = world.homes(0)
+        (stranger,) = set(world.nodes) - {one, other}
+        block = world.stores[other].get(place(key(0)))
+        assert block is not None
+        world.stores[stranger].put(place(key(0)), block, True)
+        world.stores[other].drop(place(key(0)))
+        world.kill(one)
+        world.disks[one] = SimulatedDisk()
+        world.network.dead.discard(one)
+        world.start(one)
+        options = StorageOptions(one, controller="10.255.255.254")
+        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+        port = world.network.ports[stranger]
+        hears = port.receiver
+        assert hears is not None
+
+        def deaf_to_gets(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            hears(source, [datagram for datagram in datagrams if datagram[1] != wire.OP_GET])
+
+        port.set_receiver(deaf_to_gets)
+        node.start()
+        await asyncio.sleep(20)
+        assert not node.joining.caught_up
+        port.set_receiver(hears)
+        async with asyncio.timeout(20):
+            while not node.joining.caught_up:
+                await asyncio.sleep(0.1)
+        assert one in world.holders(0)
+        node.close()
+
+    run_virtual(main())
+
+
 def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
     async def main() -> None:
         world = World(homes=2, replicas=2)

@@ -11,8 +11,10 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError
+from hostlib.protocol.tombstones import Tombstone, delete_message
 from hostlib.storage import storage_node
-from tests.hostlib.world import NODE, World, content, ref
+from tests.hostlib.sealed import TENANT
+from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
 
@@ -100,6 +102,57 @@ def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_it_made
         await writing
         (ack,) = [message for to, message in world.sent(home, wire.OP_PUT_ACK) if to == other]
         assert ack.flags & (wire.FLAG_HELD | wire.FLAG_CREATED) == wire.FLAG_HELD
+
+    run_virtual(main())
+
+
+def test_where_no_more_acknowledgements_may_wait_who_waits_already_gets_its_newest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each sender has one acknowledgement waiting for a fragment, which echoes what it sent last."""
+    monkeypatch.setattr(storage_node, "MAX_WAITING_ACKS", 1)
+
+    async def main() -> None:
+        world = World(homes=1)
+        ((home, node),) = world.nodes.items()
+        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+        while not node._unsafe:
+            await asyncio.sleep(0.0005)
+        last = world.sent(NODE, wire.OP_PUT)[-1][1]
+        node._on_datagrams("10.0.0.77", [wire.encode(last)])
+        node._on_datagrams(NODE, [wire.encode(last._replace(sequence=99_999))])
+        assert node.stats.overloaded == 1
+        await writing
+        held = [to for to, ack in world.sent(home, wire.OP_PUT_ACK) if ack.flags & wire.FLAG_HELD]
+        assert set(held) == {NODE}
+        assert 99_999 in {ack.sequence for _, ack in world.sent(home, wire.OP_PUT_ACK)}
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("bound", ["MAX_WAITING_RECORDS", "MAX_WAITING_DELETES"])
+@pytest.mark.parametrize("keys", [1, 60])
+def test_what_waits_of_deletions_while_a_disk_does_nothing_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, bound: str, keys: int
+) -> None:
+    """Of made-up ones, of one block or of many, new ones and repeated ones."""
+    monkeypatch.setattr(storage_node, bound, 20)
+
+    async def main() -> None:
+        world = World(homes=1)
+        ((home, node),) = world.nodes.items()
+        store = world.stores[home]
+        for number in range(300):
+            place = Place(TENANT, key(number % keys))
+            stone = Tombstone(place, 1 + number // 2, bytes([number % 7]) * 16)
+            node._on_datagrams("10.0.0.66", [delete_message(stone, FRAGMENTS, number)])
+            assert node._deletes_waiting <= storage_node.MAX_WAITING_DELETES
+            assert store.waiting_records <= storage_node.MAX_WAITING_RECORDS + 2
+        assert node.stats.overloaded or node.stats.refused
+        await asyncio.sleep(1)
+        assert (node._deletes_waiting, store.waiting_records) == (0, 0)
+        await world.client.put(ref(1000), content(1000), durable=True)
+        assert await world.client.delete(ref(1000))
 
     run_virtual(main())
 

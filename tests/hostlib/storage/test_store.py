@@ -8,7 +8,7 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
-from hostlib.protocol.content import block_content, derivation
+from hostlib.protocol.content import block_content, derivation, derived_write
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.store import BlockStore, Kept, StoreOptions
@@ -162,6 +162,16 @@ def test_preloaded_blocks_are_there_and_take_room() -> None:
         assert store.sizes() == {"dram": 2, "ssd": 3, "partial": 0}
         here = [read(store, n) == content(n) for n in range(7)]
         assert here == [False, False, True, True, True, True, True]
+
+    in_a_loop(test)
+
+
+def test_preloaded_blocks_have_the_write_that_follows_from_their_key_wherever_they_are() -> None:
+    def test() -> None:
+        store = make_store(SimulatedDisk(), dram=1, ssd=3)
+        store.preload([place(key(n)) for n in range(4)], BLOCK_BYTES)
+        found = [store.find(place(key(n))) for n in range(4)]
+        assert found == [(BLOCK_BYTES, derived_write(key(n))) for n in range(4)]
 
     in_a_loop(test)
 

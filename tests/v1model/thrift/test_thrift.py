@@ -15,6 +15,7 @@ import pytest
 
 from tests.v1model.test_cli import ANY_PORT, running_switch
 from tests.v1model.thrift.client import Client, Raised
+from v1model.remote.own_calls import p4runtime_device
 from v1model.thrift.binary import (
     BOOL,
     CALL,
@@ -318,6 +319,14 @@ def test_queues_have_limits(call: Client) -> None:
     wrong = struct_of(field(1, I32, 600), field(2, I32, 50))
     name = "simple_switch:set_egress_queue_depth"
     assert "port 600" in call.refused(message(name, CALL, 1, wrong))[1]
+
+
+def test_a_device_of_another_number_is_found() -> None:
+    arguments: list[str | Path] = [PROGRAM, "--device-id", "7", "--thrift-port", "0", *ANY_PORT]
+    with running_switch(*arguments) as (process, address):
+        assert process.stdout
+        found = p4runtime_device(int(process.stdout.readline().rpartition(":")[2]))
+        assert found == (7, address)
 
 
 def test_weir_cli_finds_a_switch_by_its_thrift_port(call: Client, port: int) -> None:

@@ -60,11 +60,11 @@ def test_where_no_sigma_is_large_enough_there_are_fewer_requests_a_second(
     tried: list[tuple[float, float]] = []
 
     def play(run: RunOptions, sigma: float, *_: object) -> Played:
-        assert run.speed is not None
-        tried.append((run.speed, sigma))
+        assert run.emulation.speed is not None
+        tried.append((run.emulation.speed, sigma))
         cost = dict.fromkeys(ROLES, 1.0)
-        complaints = () if run.speed <= 2.0 and sigma >= 80_000 else ("CPU",)
-        return Played(sigma, 1.0, 100.0, 0.5, complaints, cost, cost, run.speed)
+        complaints = () if run.emulation.speed <= 2.0 and sigma >= 80_000 else ("CPU",)
+        return Played(sigma, 1.0, 100.0, 0.5, complaints, cost, cost, run.emulation.speed)
 
     monkeypatch.setattr(bench, "play", play)
     given = ("--nodes", "8", "--speed", "8", "--scale", "160000", "--results", str(tmp_path))

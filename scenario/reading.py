@@ -1,0 +1,101 @@
+"""Read the TOML file of a scenario: bases, paths, and errors that name file, line and key."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, Final
+
+from commands.declarations import Existing, keys_of
+from commands.options import Values, build
+from commands.toml_file import Document, ScenarioError, read_document
+from scenario.tables import SWITCHES
+from scenario.whole import Scenario
+from topologies.registry import TOPOLOGIES
+
+BASES: Final = 4
+"""How many files a scenario may be based on, one on the other."""
+DEMO: Final = Path(__file__).with_name("demo.toml")
+"""What is played and simulated where nobody names a file."""
+TABLES: Final = tuple(
+    entry.name for entry in dataclasses.fields(Scenario) if entry.name not in ("name", "source")
+)
+
+
+def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
+    """Return a scenario and its file; paths in it are relative to the file. Raises ScenarioError.
+
+    A file may name another as its `base`: it then only says what differs.
+    """
+    document = read_document(path)
+    values = _with_bases(Path(path), document, BASES)
+    return build(Scenario, completed(values)), document
+
+
+def read_values(path: Path) -> Values:
+    """Return the values of a file with those of its bases; raises ScenarioError."""
+    return _with_bases(path, read_document(path), BASES)
+
+
+def decode_scenario(document: Document) -> Scenario:
+    """Return the scenario of a parsed file without a base; raises ScenarioError."""
+    return build(Scenario, completed(_values(document)))
+
+
+def completed(values: Values) -> Values:
+    """Return the values with those that follow from them: of a topology its sizes, of no storage nodes that
+    nodes lend one another their memory."""
+    made = dict(values)
+    topology = TOPOLOGIES[made.get(("network", "topology"), "star")]
+    made.setdefault(("nodes", "count"), topology.nodes)
+    made.setdefault(("storage", "count"), topology.stores)
+    if made["storage", "count"] == 0:
+        made.setdefault(("storage", "kind"), "peers")
+        made.setdefault(("direct", "front"), SWITCHES)
+    return made
+
+
+def _with_bases(path: Path, document: Document, deepest: int) -> Values:
+    """The values of a document on top of those of its base, which must be right by itself."""
+    name = document.values.pop("base", None)
+    own = _values(document, path.parent)
+    if name is None:
+        return own
+    if not isinstance(name, str) or not deepest:
+        raise document.error("base", f"must be the name of a file, {BASES} deep at most, not {name!r}")
+    base = path.parent / name
+    return _with_bases(base, read_document(base), deepest - 1) | own
+
+
+def _values(document: Document, folder: Path = Path()) -> Values:
+    """The checked values of a parsed file, by path."""
+    keys = {key.path: key for key in keys_of(Scenario)}
+    values: Values = {}
+    for name, given in document.values.items():
+        if name in TABLES and not isinstance(given, dict):
+            raise document.error(name, "must be a table")
+        if name not in TABLES and (name,) not in keys:
+            there_are = ", ".join(("name", "source", *TABLES))
+            raise document.error(name, f"there is no such table; there are {there_are}")
+        entries: dict[tuple[str, ...], Any] = (
+            {(name, inner): value for inner, value in given.items()} if name in TABLES else {(name,): given}
+        )
+        for path, value in entries.items():
+            values[path] = _value(document, path, value, folder)
+    return values
+
+
+def _value(document: Document, path: tuple[str, ...], value: Any, folder: Path) -> Any:
+    keys = {key.path: key for key in keys_of(Scenario)}
+    key = keys.get(path)
+    if key is None:
+        known = ", ".join(other[-1] for other in keys if other[:-1] == path[:-1])
+        raise document.error(".".join(path), f"there is no such field; there are {known}")
+    try:
+        checked = key.from_toml(value)
+    except ValueError as error:
+        raise document.error(key.name, str(error)) from None
+    return folder / checked if key.marked(Existing) else checked
+
+
+__all__ = ["DEMO", "ScenarioError", "completed", "decode_scenario", "load_scenario", "read_values"]
