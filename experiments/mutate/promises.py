@@ -14,7 +14,7 @@ _STORE: Final = (
     "offer",
     "insiders",
     "deletion",
-    "promises",
+    "committed_work",
 )
 
 _HOSTLIB: Final = {
