@@ -75,7 +75,7 @@ def test_soak(tmp_path: Path) -> None:
 
 def test_intruders(tmp_path: Path) -> None:
     options = IntruderOptions(attacks=("malformed",), seconds=1.0, seed=3, results=tmp_path)
-    result = Attacked("malformed", 4321, 100, 0, 0, 0, 0, 10.5, 31.5, 1 << 20, 0.5, {})
+    result = Attacked("malformed", 4321, 100, 0, 0, 0, 0, 0, 10.5, 31.5, 1 << 20, 0.5, {})
     text = text_of(write_intruders(options, [result]))
     for shown in ("seed 3", "4,321", "10.5", "31.5", "p99 32 ms, with a sink 10 ms", "The machine kept up"):
         assert shown in text
