@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from controller.config import Config, SwitchConfig
     from controller.operations import Adapter
     from controller.policies import Event
-    from controller.pool.stories import Story
+    from controller.pool.block_history import BlockRecord
 
 PROGRESS_PERIOD_S: Final = 1.0
 HOTTEST_BLOCKS: Final = 20
@@ -158,8 +158,8 @@ class ControllerProcess:
             "pools": {
                 worker.name: {
                     "resident": len(worker.pool.resident),
-                    "hottest": worker.pool.spotlight.hottest,
-                    "decisions": worker.pool.spotlight.decisions,
+                    "hottest": worker.pool.block_history.hot_residents,
+                    "decisions": worker.pool.block_history.decisions,
                 }
                 for worker in self.workers
             },
@@ -243,19 +243,19 @@ def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
 
 
 def _hottest(pool: Pool) -> list[dict[str, Any]]:
-    return [_told(pool, block, story) for block, story in pool.stories.hottest(HOTTEST_BLOCKS)]
+    return [_described(pool, *found) for found in pool.block_history.most_wanted(HOTTEST_BLOCKS)]
 
 
-def _told(pool: Pool, block: bytes, story: Story) -> dict[str, Any]:
+def _described(pool: Pool, block: bytes, record: BlockRecord) -> dict[str, Any]:
     policy = pool.policy
     why = in_words(policy.explain(block, tenant_of(block))) if isinstance(policy, Reuse) else []
     return {
         "block": block.hex(),
-        "depth": story.depth,
-        "reported": story.reported,
-        "hits": story.hits,
+        "depth": record.depth,
+        "reported": record.reported,
+        "hits": record.hits,
         "in_pool": block in pool.resident,
-        "turns": list(story.turns),
+        "turns": list(record.turns),
         "why": why,
     }
 

@@ -44,8 +44,8 @@ _EMULATED = (
     "switch"
 )
 _POOL = (
-    "decisions free_runs governor hit_meter known_blocks pool quota residual_value slots spotlight stories "
-    "turnover"
+    "block_history decisions free_runs governor hit_meter known_blocks pool quota residual_value slots "
+    "index_update"
 )
 MODULES = (
     *(f"controller.pool.{name}" for name in _POOL.split()),

@@ -2,7 +2,7 @@
 
 The values here were measured on two cores of an AMD EPYC while nothing else ran; how, stands beside each of
 them and in docs/lab/validation.md. `make validate` measures the machine around each play
-(experiments.validate.gauge).
+(experiments.validate.calibrate).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ carried out; what fails is reported with Lost or Found, so that both sides agree
 for what succeeds.
 
 Decisions: Admit(key) and Evict(key, reuse_chance), where reuse_chance is how likely the block is to be asked
-for again (None: the policy cannot say); `fate.py` turns it into drop, demote or stub.
+for again (None: the policy cannot say); `eviction_action.py` turns it into drop, demote or stub.
 
 The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a
 live run can be replayed. `checked.py` wraps a policy and raises when an invariant breaks.

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from controller.policies.capacity import Capacity
 from controller.policies.events import (
     WHOLE_END,
     Admit,
@@ -21,7 +22,6 @@ from controller.policies.events import (
     Pin,
     Unpin,
 )
-from controller.policies.room import Room
 
 NOTHING: tuple[Decision, ...] = ()
 
@@ -36,7 +36,7 @@ class Policy(ABC):
         if capacity_blocks < 1:
             raise ValueError(f"a pool holds at least one block, not {capacity_blocks}")
         self.capacity_blocks, self.capacity_slots = capacity_blocks, capacity_slots
-        self.room = Room(capacity_blocks, capacity_slots)
+        self.capacity = Capacity(capacity_blocks, capacity_slots)
         """What is held; subclasses say what enters and leaves."""
         self.pinned: set[Key] = set()
 
@@ -148,22 +148,22 @@ class QueuePolicy(Policy):
 
     def _admit(self, key: Key, count: int, fragments: int) -> Sequence[Decision]:
         """The block enters, and as many leave for it as have to; nothing if that is not enough."""
-        room, victims, slots = self.room, list[Key](), 0
-        if not room.fits(fragments):
+        capacity, victims, slots = self.capacity, list[Key](), 0
+        if not capacity.fits(fragments):
             for other in self._victims():
                 if other not in self.pinned:
                     victims.append(other)
-                    slots += room.fragments(other)
-                    if room.fits(fragments, len(victims), slots):
+                    slots += capacity.fragments(other)
+                    if capacity.fits(fragments, len(victims), slots):
                         break
             else:
                 return NOTHING
         for victim in victims:
             self._leave(victim)
-        room.entered(key, fragments)
+        capacity.entered(key, fragments)
         self._add(key, count)
         return (*map(Evict, victims), Admit(key))
 
     def _leave(self, key: Key) -> None:
-        self.room.left(key)
+        self.capacity.left(key)
         self._remove(key)

@@ -101,7 +101,7 @@ class Baseline(Policy):
 
     def _leave(self, key: Key) -> None:
         del self._held[key]
-        self.room.left(key)
+        self.capacity.left(key)
 
     def _admit(self, key: Key, now_s: float, fragments: int) -> Sequence[Decision]:
         self._ask(key, now_s)
@@ -109,10 +109,10 @@ class Baseline(Policy):
         for other in gone:
             self._leave(other)
         evictions = [Evict(other) for other in gone]
-        if not self.room.fits(fragments) or not self._has(key):
+        if not self.capacity.fits(fragments) or not self._has(key):
             return evictions
         self._held[key] = None
-        self.room.entered(key, fragments)
+        self.capacity.entered(key, fragments)
         return [*evictions, Admit(key)]
 
     def _ask(self, key: Key, now_s: float) -> None:

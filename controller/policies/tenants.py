@@ -60,11 +60,11 @@ class Shares:
         """What this one may have: nothing, if it asked for nothing lately."""
         return self.share() if tenant in self._asked_at else 0
 
-    def room(self, tenant: int) -> int:
+    def capacity(self, tenant: int) -> int:
         """What a tenant may have: its share, or what others leave of the pool."""
         return max(1, self.share_of(tenant), self._capacity - (self._total - self._held[tenant]))
 
-    def room_beside(self, apart: Collection[int]) -> int:
+    def capacity_beside(self, apart: Collection[int]) -> int:
         """What all tenants but these may have together."""
         held = sum(self._held[tenant] for tenant in apart)
         sharing = len(self._asked_at) - sum(tenant in self._asked_at for tenant in apart)

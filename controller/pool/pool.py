@@ -1,8 +1,8 @@
 """The pool of one switch: tells the policy what happened and has its decisions carried out.
 
 Decisions are collected while events come in, and `commit` carries out what they amount to, removals and
-installs in one write (`controller.pool.turnover`). What fails goes back to the policy as Lost or Found. After
-a lost connection nothing is known for sure; `read_back` takes the switch's own entries as the truth.
+installs in one write (`controller.pool.index_update`). What fails goes back to the policy as Lost or Found.
+After a lost connection nothing is known for sure; `read_back` takes the switch's own entries as the truth.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ from controller.operations import (
     Subscription,
 )
 from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Policy
-from controller.policies.fate import Fate
+from controller.policies.eviction_action import EvictionAction
+from controller.pool.block_history import BlockHistory
 from controller.pool.decisions import Decisions, Leaving
 from controller.pool.expected import Expectations
 from controller.pool.fill import Fills
 from controller.pool.governor import ReportGovernor
 from controller.pool.hit_meter import HitMeter
+from controller.pool.index_update import IndexUpdate
 from controller.pool.known_blocks import KnownBlocks
 from controller.pool.push import Push
 from controller.pool.quota import Quota
 from controller.pool.reclaim import End, Finished, Reclaims
 from controller.pool.residual_value import ResidualValue
 from controller.pool.slots import SlotAllocator, Slots
-from controller.pool.spotlight import Spotlight
-from controller.pool.stories import Stories
-from controller.pool.turnover import Turnover
 from hostlib.protocol import wire
 from hostlib.protocol.homes import home_of
 
@@ -69,10 +68,9 @@ class Pool:
         self.needs_read_back = False
         """Something failed that should not have: the switch's entries should be read back."""
         self.policy = policy
-        self.spotlight = Spotlight()
         self.resident: dict[bytes, Slots] = {}
         """Blocks that have an entry in the pool index, and their slots."""
-        self.stories = Stories()
+        self.block_history = BlockHistory()
         self.slots = SlotAllocator(size.usable_slots)
         self.reclaims = Reclaims(
             thresholds.spare_blocks(size.whole_blocks),
@@ -142,7 +140,7 @@ class Pool:
         """The switch reported a block that is not in the pool and should perhaps be."""
         self._governor.reported(not miss.is_expected)
         times = self._known.report(miss) + miss.nodes - 1
-        self.stories.reported(miss.block, miss.depth, times)
+        self.block_history.reported(miss.block, miss.depth, times)
         if self.push is not None:
             self.push.heard_of(miss.block, miss.parent)
         if not miss.is_expected:  # who computes a block knows nothing of its home
@@ -194,9 +192,8 @@ class Pool:
         for key, times in sorted(readings, key=lambda reading: self._depth(reading[0])):
             self.counts.hits += times
             self._known.fetched(key)
-            self.stories.hit(key, times)
             self._quota.touched(key)
-            self.spotlight.hit(key, times)
+            self.block_history.hit(key, times)
             self._tell(Hits(key, now_s, times))
             if self.push is not None:
                 self.push.hits(key, times)
@@ -278,7 +275,7 @@ class Pool:
         self.slots.free_all()
         self.slots.start_after(reached)
         self._hits.clear()
-        self.spotlight.clear()
+        self.block_history.forget_residents()
         self._quota.clear()
         self.resident = {}
         foreign = [Remove(entry.key) for entry in entries if not self._adopt(entry)]
@@ -361,8 +358,10 @@ class Pool:
 
     def _is_worthless(self, key: bytes, reuse_chance: float | None, home: IPv4Address, now_s: float) -> bool:
         """Whether a block is not even worth sending if no other tier holds it: then nobody need be asked."""
-        fate = self._residual.fate(reuse_chance, self._depth(key), home, now_s, held_elsewhere=False)
-        return fate is Fate.STUB
+        action = self._residual.eviction_action(
+            reuse_chance, self._depth(key), home, now_s, held_elsewhere=False
+        )
+        return action is EvictionAction.STUB
 
     def _finish(self, finished: Sequence[Finished], now_s: float) -> None:
         if finished:
@@ -386,7 +385,7 @@ class Pool:
 
     def _turn_over(self, leaving: Iterable[bytes], coming: Iterable[bytes], now_s: float) -> Sequence[bytes]:
         """Remove entries and install others; tell the policy of what failed. Returns who found no slots."""
-        outcome = Turnover(self._adapter, self.slots).write(
+        outcome = IndexUpdate(self._adapter, self.slots).write(
             {key: self.resident[key] for key in leaving}, {key: self._fragments(key) for key in coming}
         )
         for key in outcome.left:
@@ -411,14 +410,12 @@ class Pool:
         if self.push is not None:
             self.push.removed(key)
         self.counts.evicted += 1
-        self.stories.turned(key, now_s, "evicted")
-        self.spotlight.evicted(key)
+        self.block_history.evicted(key, now_s)
 
     def _entered(self, install: Install, now_s: float) -> None:
         """The switch confirmed a new entry."""
         self.counts.admitted += 1
-        self.stories.turned(install.key, now_s, "admitted")
-        self.spotlight.admitted(install.key, self._depth(install.key))
+        self.block_history.admitted(install.key, self._depth(install.key), now_s)
         slots = Slots(install.base_slot, install.generation, install.fragments)
         self.resident[install.key] = slots
         self._quota.entered(install.key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import IPv4Address
 
-from controller.policies.fate import Fate, fate_of
+from controller.policies.eviction_action import EvictionAction, eviction_action
 from hostlib.client.backlogs import Backlogs
 from workload.cost import CostModel
 
@@ -41,11 +41,11 @@ class ResidualValue:
         """Whether nothing waits at a home any more, as far as it said."""
         return not self._backlogs.wait_s(home, now_s)
 
-    def fate(
+    def eviction_action(
         self, reuse_chance: float | None, depth: int, home: IPv4Address, now_s: float, held_elsewhere: bool
-    ) -> Fate:
+    ) -> EvictionAction:
         """What is to become of a block at `depth` of its chain."""
         wait_s = self._backlogs.wait_s(home, now_s) * self.speed
         recompute_s = self._cost.block_prefill_s(depth)
         transfer_s = self._cost.fetch_s(self._cost.stored_bytes, self.link_bit_s(home))
-        return fate_of(reuse_chance, recompute_s, transfer_s + wait_s, held_elsewhere)
+        return eviction_action(reuse_chance, recompute_s, transfer_s + wait_s, held_elsewhere)

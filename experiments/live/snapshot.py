@@ -57,9 +57,9 @@ class Snapshot:
     rates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """The last of: served, merged, digests; oldest first."""
     hottest: tuple[Mapping[str, Any], ...] = ()
-    """controller.pool.spotlight.Spotlight.hottest, over all switches."""
+    """controller.pool.block_history.BlockHistory.hot_residents, over all switches."""
     decisions: tuple[Mapping[str, Any], ...] = ()
-    """controller.pool.spotlight.Decided with the switch, oldest first."""
+    """controller.pool.block_history.Decision with the switch, oldest first."""
     backlog_ms: Mapping[str, float] = field(default_factory=dict)
     """What waits in each storage node, in time of its link; where there are none, in each node that lends."""
     lends: bool = False

@@ -14,7 +14,7 @@ _STORE: Final = (
     "offer",
     "insiders",
     "deletion",
-    "promises",
+    "committed_work",
 )
 
 _HOSTLIB: Final = {
@@ -36,7 +36,7 @@ _HOSTLIB: Final = {
     "node_window": ("node_window", "client", "congestion"),
     "offer": ("offer", "native_puts"),
     "offers": ("offer", "native_puts", "client_homes"),
-    "presence": ("client_homes", "client_values", "client"),
+    "lookup": ("client_homes", "client_values", "client"),
     "seal": ("seal", "client_values"),
     "tombstones": ("graveyard", "deletion"),
     "graveyard": ("graveyard", "deletion"),

@@ -24,7 +24,7 @@ class Story(Policy):
 
     def __init__(self, policy: Reuse, key: Key) -> None:
         super().__init__(policy.capacity_blocks, policy.capacity_slots)
-        self.room, self.pinned = policy.room, policy.pinned
+        self.capacity, self.pinned = policy.capacity, policy.pinned
         self.turns = 0
         self.last: deque[str] = deque(maxlen=SHOWN)
         """The last turns, in words."""

@@ -9,7 +9,11 @@ from dataclasses import replace
 from itertools import count
 
 from experiments.study.adaptive import ALL_SEEDS, FIRST_SEEDS, Group, Some, coarse, grouped, play
-from experiments.study.atlas import (
+from experiments.study.options import MAP, REST, RESTED_FIRST, SHARES, StudyOptions
+from experiments.study.panels.panel import Found
+from experiments.study.point import Point
+from experiments.study.sample import STEADY
+from experiments.study.setting_map import (
     AROUND,
     QUICK_SETTINGS,
     REFINED,
@@ -23,10 +27,6 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.options import MAP, REST, RESTED_FIRST, SHARES, StudyOptions
-from experiments.study.panels.panel import Found
-from experiments.study.point import Point
-from experiments.study.sample import STEADY
 from experiments.study.space import SPACE, lead, settings_of
 from experiments.study.systems import Setting
 

@@ -1,8 +1,8 @@
 """Many settings, once each and briefly: by which axis a pool's gain moves, over the whole space.
 
-The map (atlas.py) asks a few settings thoroughly; here POINTS simulations are spread over settings drawn as
-there, five systems a setting, each setting with a seed of its own. Requests are few, so most of a run is its
-cold start.
+The map (setting_map.py) asks a few settings thoroughly; here POINTS simulations are spread over settings
+drawn as there, five systems a setting, each setting with a seed of its own. Requests are few, so most of a
+run is its cold start.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from math import exp, log
 
 from commands.intervals import Interval, mean_interval
-from experiments.study.atlas import AXES as MAP_AXES
-from experiments.study.atlas import CHOICES, hypercube
 from experiments.study.point import Point
 from experiments.study.sample import MEAN, P99, TOLD_SHARE, Sample
+from experiments.study.setting_map import AXES as MAP_AXES
+from experiments.study.setting_map import CHOICES, hypercube
 from experiments.study.systems import POOLS, Setting, system
 
 SPACE = "space"

@@ -10,13 +10,13 @@ from math import isfinite
 from typing import Any
 
 from commands.intervals import Interval, mean_interval
-from experiments.study.atlas import Verdicts
 from experiments.study.benefit import benefit
 from experiments.study.budget import Score
 from experiments.study.ledger import Entry
 from experiments.study.point import Point
 from experiments.study.references import References, over
 from experiments.study.sample import MEAN, P50, P99, START, STEADY, STEADY_P99, TTFT, Sample, ratio
+from experiments.study.setting_map import Verdicts
 from experiments.study.space import Gain
 from experiments.study.systems import NAMES
 from experiments.study.tornado import Bar

@@ -13,8 +13,8 @@ from commands.command import Screen, run_command
 from emulator.result import revision
 from experiments.logs import Open, OpenNetworks
 from experiments.validate import literature, mooncake
+from experiments.validate.calibrate import calibrate
 from experiments.validate.emulator import Comparison, compare, compare_drawn, incast, star
-from experiments.validate.gauge import gauge
 from experiments.validate.kvswitch import kvswitch, other_settings
 from experiments.validate.options import ValidateOptions, parse_options
 from experiments.validate.page import SEED, write_page
@@ -99,7 +99,7 @@ def _emulated(options: ValidateOptions, screen: Screen) -> Iterator[Section]:
                 options.results / "drawn",
                 lambda name: screen.say(f"emulating: {name}"),
                 opened,
-                gauge,
+                calibrate,
             )
         yield from (emulated_section(comparison) for comparison in comparisons)
         text = drawn_table(comparisons)
@@ -110,12 +110,12 @@ def _comparisons(options: ValidateOptions, screen: Screen, opened: Open) -> Iter
     def on_play(name: str) -> None:
         screen.say(f"emulating: {name}")
 
-    yield from compare(incast(options.results), options.scale, INCAST_SPEED, on_play, opened, gauge)
+    yield from compare(incast(options.results), options.scale, INCAST_SPEED, on_play, opened, calibrate)
     if options.trace is None:
         screen.warn("no TRACE: the star on a slice of the conversation trace is left out.")
     else:
         scenario = star(options.trace, options.requests)
-        yield from compare(scenario, options.scale, None, on_play, opened, gauge)
+        yield from compare(scenario, options.scale, None, on_play, opened, calibrate)
 
 
 def _watched(rows: Iterable[Row], screen: Screen) -> Iterator[Row]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from experiments.logs import Open
 from experiments.simulate.emulate import Emulator
+from experiments.validate.calibrate import Calibrate, Calibrations
 from experiments.validate.drawn import draw
-from experiments.validate.gauge import Gauge, Gauging
 from experiments.validate.incast import write_incast
 from experiments.validate.measured import Measured, keep, kept, measured_of
 from experiments.validate.rows import Row
@@ -69,14 +69,14 @@ def compare(
     speed: float | None,
     on_play: Callable[[str], None],
     opened: Open = Network,
-    gauge: Gauge | None = None,
+    calibrate: Calibrate | None = None,
 ) -> Iterator[Comparison]:
-    """Play without and with the pool; `gauge` measures the machine before and after each play."""
-    emulator, gauging = Emulator(scenario, sigma, speed), Gauging(gauge)
+    """Play without and with the pool; `calibrate` measures the machine before and after each play."""
+    emulator, calibrations = Emulator(scenario, sigma, speed), Calibrations(calibrate)
     played: list[Measured] = []
     for pool in (False, True):
         on_play(_name(scenario.name, pool))
-        emulated, readings = gauging.around(partial(emulator.play, pool, opened))
+        emulated, readings = calibrations.around(partial(emulator.play, pool, opened))
         played.append(measured_of(emulated, readings))
     yield from _compared(scenario.name, emulator, played)
 
@@ -87,20 +87,20 @@ def compare_drawn(
     folder: Path,
     on_play: Callable[[str], None],
     opened: Open = Network,
-    gauge: Gauge | None = None,
+    calibrate: Calibrate | None = None,
 ) -> Iterator[Comparison]:
     """The scenario of this number; what was played already is taken from the folder."""
     scenario = draw(number)
     # Requests must come within DRAWN_PLAY_S; what comes slowly anyhow is played as it comes.
     speed = max(1.0, Emulator(scenario, sigma, 1.0).arrivals_s / DRAWN_PLAY_S)
-    emulator, gauging = Emulator(scenario, sigma, speed), Gauging(gauge)
+    emulator, calibrations = Emulator(scenario, sigma, speed), Calibrations(calibrate)
     played: list[Measured] = []
     for pool in (False, True):
         path = folder / f"{number}-{'pool' if pool else 'no-pool'}.json"
         measured = kept(path, scenario, sigma, speed)
         if measured is None:
             on_play(_name(scenario.name, pool))
-            emulated, readings = gauging.around(partial(emulator.play, pool, opened))
+            emulated, readings = calibrations.around(partial(emulator.play, pool, opened))
             measured = keep(path, scenario, sigma, emulated, readings)
         played.append(measured)
     yield from _compared(scenario.name, emulator, played)

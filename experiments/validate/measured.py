@@ -15,7 +15,7 @@ from typing import Any
 from emulator.emulation import Measurements
 from emulator.result import RunResult, revision
 from experiments.simulate.emulate import Emulated
-from experiments.validate.gauge import DRIFT, Reading, drift, mean_of
+from experiments.validate.calibrate import DRIFT, Reading, drift, mean_of
 from scenario import Scenario
 from simulator.machine_costs import MEASURED, MachineCosts
 from simulator.spread import Spread, spread

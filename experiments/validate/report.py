@@ -10,8 +10,8 @@ from typing import Any
 
 from emulator.machine import advice
 from emulator.result import revision
+from experiments.validate.calibrate import TYPICAL_LIST
 from experiments.validate.emulator import Comparison
-from experiments.validate.gauge import TYPICAL_LIST
 from experiments.validate.rows import Row, figure, markdown
 
 

@@ -19,9 +19,9 @@ from hostlib.client.exchange import Exchange
 from hostlib.client.fetch import Fetch
 from hostlib.client.fetches import Fetches
 from hostlib.client.hints import Hints
+from hostlib.client.lookup import Found, Lookup
 from hostlib.client.offer import Offer
 from hostlib.client.offers import Offers
-from hostlib.client.presence import Found, Presence
 from hostlib.client.pushed import PushedBlocks
 from hostlib.protocol import wire
 from hostlib.protocol.errors import (
@@ -57,7 +57,7 @@ class Client:
         self._exchange = Exchange(transport, members, seal.tenant, options or ClientOptions())
         self._fetches = Fetches(self._exchange, seal, pushed, self.get_latencies_s)
         self._offers = Offers(self._exchange, seal)
-        self._presence = Presence(self._exchange, seal.tenant)
+        self._lookup = Lookup(self._exchange, seal.tenant)
         self._deletions = Deletions(self._exchange, seal)
         self._hints = Hints(self._exchange, seal.tenant)
         self._on_value = self._exchange.handlers[wire.OP_VALUE]
@@ -276,7 +276,7 @@ class Client:
 
         Raises TransferTimeoutError if it depends on a home that does not answer.
         """
-        questions = [self._presence.ask(block) for block in blocks]
+        questions = [self._lookup.ask(block) for block in blocks]
         places: list[Found] = []
         try:
             for question in questions:
@@ -286,7 +286,7 @@ class Client:
                 places.append(found)
         finally:
             for question in questions:
-                self._presence.leave(question)
+                self._lookup.leave(question)
         return places
 
     async def exists(self, blocks: Sequence[BlockRef]) -> int:
@@ -300,12 +300,12 @@ class Client:
         A question without an answer stays open, so that a home that is silent for longer than callers wait is
         noticed. Such questions are bounded: beyond `ClientOptions.max_transfers` they end with the call.
         """
-        questions = [self._presence.ask(block) for block in blocks]
+        questions = [self._lookup.ask(block) for block in blocks]
         waits = True
         try:
             if questions:
                 await asyncio.wait([question.future for question in questions], timeout=within_s)
-            waits = len(self._presence.active) <= self._exchange.options.max_transfers
+            waits = len(self._lookup.active) <= self._exchange.options.max_transfers
             return [question.presence_known() for question in questions]
         except asyncio.CancelledError:
             waits = False
@@ -315,7 +315,7 @@ class Client:
                 if waits and not question.future.done():
                     question.askers -= 1
                 else:
-                    self._presence.leave(question)
+                    self._lookup.leave(question)
 
     def close(self) -> None:
         """Give up all transfers; their awaiters are cancelled."""
@@ -326,8 +326,8 @@ class Client:
             self._fetches.finish(fetch)
         for offer in list(self._offers.active.values()):
             self._offers.finish(offer)
-        for question in list(self._presence.active.values()):
-            self._presence.finish(question)
+        for question in list(self._lookup.active.values()):
+            self._lookup.finish(question)
 
     def _join(self, block: BlockRef) -> Fetch:
         fetch = self._fetches.active.get(block.key)
@@ -349,8 +349,8 @@ class Client:
             self._hints.on_reply(message, address)
             return
         self._deletions.on_reply(message, address, now_s)
-        if message.key in self._presence.active:
-            self._presence.on_not_found(message, address, now_s)
+        if message.key in self._lookup.active:
+            self._lookup.on_not_found(message, address, now_s)
         if message.key in self._fetches.active:
             self._fetches.on_not_found(message, address, now_s)
 

@@ -2,7 +2,7 @@
 
 A request belongs to an `Asker` (`hostlib.client.asker`): a block being fetched (`hostlib.client.fetch`),
 offered to one
-home (`hostlib.client.offer`) or asked about (`hostlib.client.presence`). Nothing waits for ever: a fragment
+home (`hostlib.client.offer`) or asked about (`hostlib.client.lookup`). Nothing waits for ever: a fragment
 has a deadline (`hostlib.client.lane`), so has all of a transfer, and what waits for a home that fell silent
 is told so (`hostlib.client.health`).
 """

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from hostlib.client.client import Client
 from hostlib.client.exchange import POOL
-from hostlib.client.presence import Found
+from hostlib.client.lookup import Found
 from hostlib.model.blending import Blending
 from hostlib.model.gate import Admitted, Gate, Load
 from hostlib.node.coder import Coder

@@ -1,8 +1,8 @@
 """Who holds what among nodes that lend one another their memory, and how long what they have promised takes.
 
 Pure; `hostlib.peer.index` serves it. What a node is asked for takes its time on that node's link, one block
-after the other, whatever of it a switch then merges or serves, as with a storage node's promises
-(`hostlib.storage.promises`).
+after the other, whatever of it a switch then merges or serves, as with a storage node's work
+(`hostlib.storage.committed_work`).
 """
 
 from __future__ import annotations

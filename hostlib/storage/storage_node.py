@@ -16,10 +16,10 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError, MalformedError, UnreadableError
 from hostlib.protocol.members import Members, is_later, other_size
 from hostlib.protocol.tombstones import Tombstone
+from hostlib.storage.committed_work import CommittedWork
 from hostlib.storage.hinted import HintedBlocks
 from hostlib.storage.joining import Joining
 from hostlib.storage.listing import Listing
-from hostlib.storage.promises import Promises
 from hostlib.storage.ssd_reader import SsdReader
 from hostlib.storage.storage_options import StorageOptions, StorageStats
 from hostlib.storage.store import BlockStore, Kept
@@ -64,7 +64,7 @@ class StorageNode:
         known = members or Members(0, 1, ())
         self.joining = Joining(transport, store, known, options.address, options.controller)
         self._successors = Successors()
-        self._promises = Promises(options.link_bit_s)
+        self._committed_work = CommittedWork(options.link_bit_s)
         self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
         self._hinted = HintedBlocks(store, self._reader)
         self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
@@ -218,7 +218,7 @@ class StorageNode:
         stats.bypasses += bypasses
         stats.repairs += repairs
         for fragments, key, *place in begun:
-            self._promises.add(address, fragments)
+            self._committed_work.add(address, fragments)
             self._successors.seen(address, key, *place)
         return count
 
@@ -293,7 +293,7 @@ class StorageNode:
             held = block.fragments
             if _is_of(message, held, block.write):
                 if not message.fragment:
-                    self._promises.add(address, held)
+                    self._committed_work.add(address, held)
                 behind = held if message.flags & wire.FLAG_FILL else message.fragment + 1
                 wanted = range(message.fragment, behind)
                 self.stats.values += len(wanted)
@@ -319,7 +319,7 @@ class StorageNode:
         )
         if flags:
             return reply._replace(recompute_ms=self._hinted.take(message))
-        return reply._replace(recompute_ms=self._promises.wait_ms())  # the field's meaning in a FOUND
+        return reply._replace(recompute_ms=self._committed_work.wait_ms())  # the field's meaning in a FOUND
 
     def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
         if not message.fragment:

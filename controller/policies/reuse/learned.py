@@ -17,12 +17,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from functools import cache
 
+from controller.policies.capacity import Capacity
 from controller.policies.events import Key
 from controller.policies.reuse.reuse_classes import CLASSES
 from controller.policies.reuse.reuse_history import Block, History
 from controller.policies.reuse.reuse_model import ReuseModel, bucket_of
 from controller.policies.reuse.worth import STEPS_PER_OCTAVE
-from controller.policies.room import Room
 
 
 class LearnedValue:
@@ -31,14 +31,14 @@ class LearnedValue:
     name = "learned"
 
     def __init__(
-        self, room: Room, model: ReuseModel, history: History, hurdle: float, is_prefix: bool = True
+        self, capacity: Capacity, model: ReuseModel, history: History, hurdle: float, is_prefix: bool = True
     ) -> None:
         """A newcomer must be worth `hurdle` times what it displaces; `is_prefix`: see above."""
         self.evicted: list[Key] = []
         """What the last `ask` pushed out."""
         self.steps: list[int] = []
         """What a hit is worth by place, as `Worth` has it."""
-        self._room, self._model, self._history = room, model, history
+        self._capacity, self._model, self._history = capacity, model, history
         self._hurdle, self._is_prefix = hurdle, is_prefix
         self._held: dict[Key, None] = {}
         self._queues: dict[int, OrderedDict[Key, Block]] = {}
@@ -69,14 +69,14 @@ class LearnedValue:
     def shrink(self) -> None:
         """There is less room: give up what is worth least, until the rest fits."""
         self.evicted = []
-        while self._room.is_overfull and (cheapest := self._cheapest()) is not None:
+        while self._capacity.is_overfull and (cheapest := self._cheapest()) is not None:
             self._release(cheapest[1])
 
     def resize(self, block: Block, fragments: int) -> None:
         """A block takes so many slots; if it is held, from now on."""
         if block.held:
-            self._room.left(block.key)
-            self._room.entered(block.key, fragments)
+            self._capacity.left(block.key)
+            self._capacity.entered(block.key, fragments)
         block.fragments = fragments
 
     def chance(self, block: Block) -> float:
@@ -90,7 +90,7 @@ class LearnedValue:
 
     def cheapest_value(self) -> float | None:
         """The lowest value among what is held; None where there is room for any block."""
-        cheapest = None if self._room.fits(1) else self._cheapest()
+        cheapest = None if self._capacity.fits(1) else self._cheapest()
         return cheapest[0] if cheapest else None
 
     def learned_anew(self) -> None:
@@ -102,7 +102,7 @@ class LearnedValue:
         parent = block.parent
         if self._is_prefix and parent is not None and not parent.held:
             return
-        while not self._room.fits(block.fragments):
+        while not self._capacity.fits(block.fragments):
             # Of several victims some may go for nothing: the room is for what comes next.
             cheapest = self._cheapest()
             if cheapest is None:
@@ -140,7 +140,7 @@ class LearnedValue:
     def _hold(self, block: Block) -> None:
         block.held = True
         self._held[block.key] = None
-        self._room.entered(block.key, block.fragments)
+        self._capacity.entered(block.key, block.fragments)
         if block.parent is not None:
             block.parent.children[block.key] = block
         self._file_in(block)
@@ -149,7 +149,7 @@ class LearnedValue:
         self._file_out(block)
         block.held = False
         del self._held[block.key]
-        self._room.left(block.key)
+        self._capacity.left(block.key)
         if block.parent is not None:
             del block.parent.children[block.key]
         self.evicted.append(block.key)

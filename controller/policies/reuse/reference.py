@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import chain, islice
 
+from controller.policies.capacity import Capacity
 from controller.policies.events import Key
 from controller.policies.reuse.learned import LearnedValue
 from controller.policies.reuse.native import IN_POOL, UNKNOWN, Facts
 from controller.policies.reuse.reuse_history import History
 from controller.policies.reuse.reuse_model import Learner, ReuseModel
-from controller.policies.room import Room
 
 
 class Reference:
@@ -29,8 +29,8 @@ class Reference:
         self._slots = capacity_slots
         self._model = ReuseModel()
         self._history = History(self._model, remembered)
-        self._room = Room(capacity_blocks, capacity_slots or None)
-        self._learned = LearnedValue(self._room, self._model, self._history, hurdle, prefix)
+        self._capacity = Capacity(capacity_blocks, capacity_slots or None)
+        self._learned = LearnedValue(self._capacity, self._model, self._history, hurdle, prefix)
         self._pool: dict[Key, bool] = {}
         """What is in the pool, and whether it is wanted there."""
         self._queues: tuple[OrderedDict[Key, None], OrderedDict[Key, None]] = (OrderedDict(), OrderedDict())
@@ -85,7 +85,7 @@ class Reference:
     def resize(self, blocks: int, slots: int, /) -> None:
         if blocks < 1 or bool(slots) != bool(self._slots):
             raise ValueError("capacities that cannot be")
-        self._room.blocks, self._room.slots = blocks, slots or None
+        self._capacity.blocks, self._capacity.slots = blocks, slots or None
         self._learned.shrink()
         self._give_up()
 

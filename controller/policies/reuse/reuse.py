@@ -73,7 +73,7 @@ class Reuse(Policy):
         return key in (self._first.core if self._shares is None else self._shares)
 
     def __len__(self) -> int:
-        return self.room.held_blocks
+        return self.capacity.held_blocks
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._first.core if self._shares is None else self._shares)
@@ -103,7 +103,7 @@ class Reuse(Policy):
         appraiser = self._appraiser_of(key)
         appraiser.count(times)
         if appraiser.core.hits(key, times) == UNKNOWN:
-            appraiser.core.ask(key, None, False, 0, self.room.fragments(key), times)
+            appraiser.core.ask(key, None, False, 0, self.capacity.fragments(key), times)
         if self._shares is not None:
             self._shares.touched(key)
 
@@ -116,7 +116,7 @@ class Reuse(Policy):
         if key in self:
             return NOTHING
         evicted: list[Decision] = []
-        while not self.room.fits(event.fragments):
+        while not self.capacity.fits(event.fragments):
             victim = self._victim(event.fragments) or next((k for k in self if k not in self.pinned), None)
             if victim is None:
                 return (*evicted, Evict(key))
@@ -172,7 +172,7 @@ class Reuse(Policy):
 
     def _next_to_leave(self, asker: int) -> Key | None:
         """What leaves for the next block of that tenant; None where there is room."""
-        if self.room.fits(1):
+        if self.capacity.fits(1):
             return None
         giver = asker if self._shares is None else self._shares.giver(asker, 1)
         return self._least(self._appraiser_for(giver), giver)
@@ -201,7 +201,7 @@ class Reuse(Policy):
             shares = self._shares = Shares(capacity, self.capacity_blocks, self._tenant)
             self._appraisers[self._tenant] = self._first
             for held in self._first.core:
-                shares.entered(held, self._tenant, self.room.fragments(held))
+                shares.entered(held, self._tenant, self.capacity.fragments(held))
         shares.asked(tenant)
         owner = shares.owner(key)
         self._tenant = tenant if owner is None else owner
@@ -252,11 +252,11 @@ class Reuse(Policy):
             if self._shares is not None:
                 self._shares.touched(key)
             return NOTHING
-        has_place = found or self.room.fits(fragments)  # the pool may have lost what is wanted
+        has_place = found or self.capacity.fits(fragments)  # the pool may have lost what is wanted
         if not has_place or (self._shares is not None and key in self._shares):
             return NOTHING
         leaving: list[Decision] = []
-        while not self.room.fits(fragments):
+        while not self.capacity.fits(fragments):
             victim = self._victim(fragments)
             if victim is None:
                 return leaving
@@ -297,12 +297,12 @@ class Reuse(Policy):
 
     def _enter(self, appraiser: Appraiser, key: Key, fragments: int) -> None:
         appraiser.core.enter(key)
-        self.room.entered(key, fragments)
+        self.capacity.entered(key, fragments)
         if self._shares is not None:
-            self._shares.entered(key, self._tenant, self.room.fragments(key))
+            self._shares.entered(key, self._tenant, self.capacity.fragments(key))
 
     def _leave(self, key: Key) -> None:
         self._appraiser_of(key).core.leave(key)
-        self.room.left(key)
+        self.capacity.left(key)
         if self._shares is not None:
             self._shares.left(key)

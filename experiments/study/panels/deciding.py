@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from commands.intervals import Interval
 from experiments.study import figures
-from experiments.study.atlas import Standing
 from experiments.study.hours import HOUR
 from experiments.study.ledger import NEEDED, Entry, entry
 from experiments.study.panels.panel import Found, Panel, part, places
 from experiments.study.point import Point
 from experiments.study.rivals import Done
 from experiments.study.sample import Sample
+from experiments.study.setting_map import Standing
 from experiments.study.space import gains, settings_of
 from experiments.study.systems import NAMES
 from experiments.study.table import ledger_table, map_table, space_table, tornado_table

@@ -9,12 +9,12 @@ from typing import Any
 from commands.intervals import Interval
 from experiments.study import figures
 from experiments.study.adaptive import Coarse
-from experiments.study.atlas import Verdicts
 from experiments.study.figures import Plot
 from experiments.study.played import Live
 from experiments.study.point import Point
 from experiments.study.rivals import Done
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
+from experiments.study.setting_map import Verdicts
 from experiments.study.systems import NAMES
 from experiments.study.table import Table
 

@@ -83,7 +83,7 @@ def test_any_events_with_blocks_of_any_size(happened: list[Event]) -> None:
             if isinstance(event, Pin) and len(checked.policy.pinned) >= 1:
                 continue
             checked.handle(event._replace(now_s=float(number)))
-            assert checked.policy.room.held_blocks == len(checked)
+            assert checked.policy.capacity.held_blocks == len(checked)
         checked.check_all()
 
 

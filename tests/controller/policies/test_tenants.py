@@ -177,11 +177,11 @@ def test_a_tenant_has_room_for_its_share_and_for_what_others_leave() -> None:
     shares.asked(1)
     for number in range(3):
         shares.entered(number, 1)
-    assert [shares.room(tenant) for tenant in range(2)] == [9, 12]
+    assert [shares.capacity(tenant) for tenant in range(2)] == [9, 12]
     for number in range(3, 12):
         shares.entered(number, number > 7)
-    assert [shares.room(tenant) for tenant in range(2)] == [6, 7]
-    assert [shares.room_beside(apart) for apart in ([], [0], [1])] == [12, 7, 6]
+    assert [shares.capacity(tenant) for tenant in range(2)] == [6, 7]
+    assert [shares.capacity_beside(apart) for apart in ([], [0], [1])] == [12, 7, 6]
 
 
 def test_a_block_whose_leaves_are_pinned_leaves_for_who_is_due() -> None:

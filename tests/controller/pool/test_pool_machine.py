@@ -121,7 +121,7 @@ class PoolMachine(RuleBasedStateMachine):
         assert all(0 <= slot < self.world.slots for slot in owned)
         policy = self.world.policy
         assert len(policy) <= policy.capacity_blocks
-        assert policy.room.held_slots <= (policy.capacity_slots or 0)
+        assert policy.capacity.held_slots <= (policy.capacity_slots or 0)
 
     @invariant()
     def no_generation_of_a_slot_is_given_to_a_second_block(self) -> None:

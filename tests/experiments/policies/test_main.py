@@ -1,30 +1,31 @@
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from commands.errors import OptionError
+from experiments.policies.__main__ import main
 from experiments.policies.compare import compare, misses_target
 from experiments.policies.options import parse_options
 from experiments.policies.pools import NAMES
 from experiments.policies.replay import Result
+from tests.experiments.conftest import Done
 from workload.generate import generate, to_line
 
 
-def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "experiments.policies", *arguments]
-    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
-    return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=False)
+@pytest.fixture
+def make(play: Callable[..., Done]) -> Callable[..., Done]:
+    """make(*arguments, **variables): run the command."""
+    return partial(play, main)
 
 
-def test_a_trace_from_the_environment(tmp_path: Path) -> None:
+def test_a_trace_from_the_environment(make: Callable[..., Done], tmp_path: Path) -> None:
     trace = tmp_path / "some.jsonl"
     trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 150).requests))
-    done = make(TRACE=str(trace), BLOCKS="50,200", JOBS="1", RESULTS=str(tmp_path / "out"), COLUMNS="100")
+    done = make(TRACE=str(trace), BLOCKS="50,200", JOBS="1", RESULTS=str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert "best of" in done.stdout or "behind" in done.stdout
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -36,7 +37,7 @@ def test_a_trace_from_the_environment(tmp_path: Path) -> None:
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".html", ".json", ".png", ".svg"}
 
 
-def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
+def test_generated_shapes_say_their_trace(make: Callable[..., Done], tmp_path: Path) -> None:
     arguments = ("--shapes", "rag,flash", "--requests", "60", "--blocks", "40", "--policies", "lru,reuse")
     done = make(*arguments, "--ablation", "no", "--results", str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -56,13 +57,13 @@ def test_generated_shapes_say_their_trace(tmp_path: Path) -> None:
         (("--requests", "0"), "REQUESTS: must be from 1 to 10000000, not 0"),
         (("--block-tokens", "0"), "BLOCK_TOKENS: must be from 1 to 65536, not 0"),
         (
-            ("--block-tokens", "64", "--events", "log", "--explain", "1"),
+            ("--block-tokens", "64", "--events", __file__, "--explain", "1"),
             r"BLOCK_TOKENS: an event log \(EVENTS\) has blocks of its own",
         ),
-        (("--home-gbit", "200"), "HOME_GBIT: must be 4 values, by commas, not '200'"),
+        (("--home-gbit", "200"), "HOME_GBIT: must be 4 values, by commas, not 1"),
         (("--home-gbit", "200,200,0,25"), r"HOME_GBIT: must be from 0\.001 to 100000, not 0"),
         (
-            ("--home-gbit", "1,1,1,1", "--events", "log", "--explain", "1"),
+            ("--home-gbit", "1,1,1,1", "--events", __file__, "--explain", "1"),
             r"HOME_GBIT: an event log \(EVENTS\) has links",
         ),
     ],
@@ -72,7 +73,7 @@ def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:
         parse_options(arguments)
 
 
-def test_blocks_and_links_may_be_others_and_results_say_so(tmp_path: Path) -> None:
+def test_blocks_and_links_may_be_others_and_results_say_so(make: Callable[..., Done], tmp_path: Path) -> None:
     trace = tmp_path / "some.jsonl"
     trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 80).requests))
     arguments = ("--trace", str(trace), "--blocks", "400", "--policies", "lru,reuse", "--ablation", "no")
@@ -98,7 +99,7 @@ def test_blocks_and_links_may_be_others_and_results_say_so(tmp_path: Path) -> No
     assert "Traceback" not in refused.stdout + refused.stderr
 
 
-def test_bad_trace_is_one_line(tmp_path: Path) -> None:
+def test_bad_trace_is_one_line(make: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"timestamp": 1}\n')
     done = make(TRACE=str(tmp_path / "bad.jsonl"))
     assert done.returncode == 2

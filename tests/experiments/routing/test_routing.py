@@ -31,6 +31,6 @@ def test_a_pool_spares_prefill_whoever_routes(tmp_path: Path, capsys: pytest.Cap
 def test_a_scheduler_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--schedulers", "magic"]) == 2
     assert (
-        "choose one of random, round_robin, balanced, locality, pinned, spread, conductor"
+        "choose one of random, round_robin, balanced, locality, sessions, pinned, spread, conductor"
         in capsys.readouterr().err
     )

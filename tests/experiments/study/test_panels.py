@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from experiments.study.atlas import setting_points, verdicts
 from experiments.study.panels import panels
 from experiments.study.panels.panel import Found, Panel
 from experiments.study.plan import points
 from experiments.study.point import Point
 from experiments.study.sample import STEADY, Sample
+from experiments.study.setting_map import setting_points, verdicts
 from experiments.study.systems import Setting
 from simulator.money import bill
 from tests.experiments.study.made import of_runs, run

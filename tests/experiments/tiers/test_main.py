@@ -1,25 +1,26 @@
 """The command: what it writes, and what it says about input that cannot be."""
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from commands.errors import OptionError
+from experiments.tiers.__main__ import main
 from experiments.tiers.options import parse_options
+from tests.experiments.conftest import Done
 from workload.generate import generate, to_line
 
 
-def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "experiments.tiers", *arguments]
-    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
-    return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=False)
+@pytest.fixture
+def make(play: Callable[..., Done]) -> Callable[..., Done]:
+    """make(*arguments, **variables): run the command."""
+    return partial(play, main)
 
 
-def test_a_trace_from_the_environment(tmp_path: Path) -> None:
+def test_a_trace_from_the_environment(make: Callable[..., Done], tmp_path: Path) -> None:
     trace = tmp_path / "some.jsonl"
     trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 60).requests))
     out = tmp_path / "out"
@@ -49,7 +50,7 @@ def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:
         parse_options(arguments)
 
 
-def test_a_bad_trace_and_a_bad_pool_are_one_line(tmp_path: Path) -> None:
+def test_a_bad_trace_and_a_bad_pool_are_one_line(make: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"timestamp": 1}\n')
     done = make(TRACE=str(tmp_path / "bad.jsonl"))
     assert done.returncode == 2

@@ -10,7 +10,7 @@ import pytest
 from emulator.emulation import Measurements
 from emulator.result import BlockSources, Percentiles, RunResult
 from experiments.simulate.emulate import Emulated
-from experiments.validate.gauge import USUAL
+from experiments.validate.calibrate import USUAL
 from experiments.validate.measured import keep, kept
 from scenario import Scenario
 from simulator.machine_costs import MEASURED

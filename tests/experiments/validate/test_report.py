@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from experiments.validate.calibrate import USUAL
 from experiments.validate.emulator import Comparison
-from experiments.validate.gauge import USUAL
 from experiments.validate.measured import Measured
 from experiments.validate.report import Section, drawn_table, emulated_section, write
 from experiments.validate.rows import Row

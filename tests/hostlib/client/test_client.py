@@ -279,7 +279,7 @@ def test_of_each_block_is_said_whether_it_is_there_and_of_a_silent_home_nothing(
         await asyncio.sleep(1.0)  # the questions are open still, and so the home's silence is noticed
         assert world.client.suspects == [HOMES[0]]
         assert await world.client.present(chain, 5.0) == expected
-        assert world.client._presence.active == {}
+        assert world.client._lookup.active == {}
         world.network.dead.add(HOMES[1])
         assert await world.client.present(chain, 5.0) == [None] * 12
         assert not world.client.is_answering

@@ -163,7 +163,7 @@ def test_of_many_look_ups_at_once_a_bounded_number_of_questions_is_open() -> Non
         async def watch() -> None:
             nonlocal most
             while True:
-                most = max(most, len(client._presence.active))  # type: ignore[attr-defined]
+                most = max(most, len(client._lookup.active))  # type: ignore[attr-defined]
                 await asyncio.sleep(0.0005)
 
         watching = asyncio.ensure_future(watch())

@@ -5,10 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+
+from experiments.bench.switch.__main__ import main
+from tests.experiments.conftest import Done
 
 COMMAND = (sys.executable, "-m", "experiments.bench.switch")
 TWO_CPUS = len(os.sched_getaffinity(0)) >= 2
@@ -23,9 +27,8 @@ def environment(**changed: str) -> dict[str, str]:
     return {**kept, "WEIR_PRECEDENCE": "no", **{f"WEIR_{name}": value for name, value in changed.items()}}
 
 
-def test_a_bad_option_is_one_line() -> None:
-    command = (*COMMAND, "--engines", "tofino")
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+def test_a_bad_option_is_one_line(play: Callable[..., Done]) -> None:
+    done = play(main, "--engines", "tofino")
     assert done.returncode == 2
     assert done.stderr.strip() == "error: ENGINES: there is no 'tofino': choose one of echo, embedded, bmv2"
     assert not done.stdout

@@ -100,7 +100,7 @@ USUAL: Final = Reading()
 TYPICAL_LIST: Final = 20
 """Digests."""
 Played = TypeVar("Played")
-Gauge = Callable[[], Reading]
+Calibrate = Callable[[], Reading]
 """Measures the machine."""
 
 
@@ -119,7 +119,7 @@ def drift(before: Reading, after: Reading) -> float:
     return max(changes, key=abs)
 
 
-def gauge() -> Reading:
+def calibrate() -> Reading:
     """Measure, in about twelve seconds; needs root. Raises ExperimentError."""
     rounds = [_Round.measured() for _ in range(ROUNDS)]
     hosts = {entry.name: median(getattr(each, entry.name) for each in rounds) for entry in fields(_Round)}
@@ -166,7 +166,7 @@ class _Hosts:
         given = ("--chain", f"{chain}", "--blocks", f"{chain * chains}", "--pause-ms", f"{pause_ms}")
         done = subprocess.run((sys.executable, *_BENCH, *given), capture_output=True, text=True, check=False)
         if done.returncode:
-            raise GaugeError(f"hosts could not be measured: {done.stderr.strip()[-500:]}")
+            raise CalibrationError(f"hosts could not be measured: {done.stderr.strip()[-500:]}")
         told = json.loads(done.stdout)
         return cls(
             told["client_us_per_fragment"] / 1e6,
@@ -175,33 +175,33 @@ class _Hosts:
         )
 
 
-class Gauging:
+class Calibrations:
     """Measures the machine before and after each of several plays that follow each other."""
 
-    def __init__(self, gauge: Gauge | None) -> None:
+    def __init__(self, calibrate: Calibrate | None) -> None:
         """None: nothing is measured."""
-        self._gauge = gauge
+        self._calibrate = calibrate
         self._last: Reading | None = None
         """After the play before, which is also before the next."""
 
     def around(self, play: Callable[[], Played]) -> tuple[Played, tuple[Reading, ...]]:
         """What was played, and the machine before and after it."""
-        if self._gauge is None:
+        if self._calibrate is None:
             return play(), ()
-        before = self._last or self._gauge()
+        before = self._last or self._calibrate()
         played = play()
-        self._last = self._gauge()
+        self._last = self._calibrate()
         return played, (before, self._last)
 
 
-class GaugeError(ExperimentError):
+class CalibrationError(ExperimentError):
     """The machine could not be measured."""
 
 
 def _control() -> dict[str, float]:
     """Of switch and controller: fields of `Reading`."""
     with (
-        tempfile.TemporaryDirectory(prefix="weir-gauge-") as directory,
+        tempfile.TemporaryDirectory(prefix="weir-calibrate-") as directory,
         Bench(Path(directory), "lru", LISTS_EACH * sum(LISTS)) as bench,
     ):
         rest_s = bench.rest_s(RESTS)

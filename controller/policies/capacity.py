@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.policies.events import Key
 
 
-class Room:
+class Capacity:
     """Counts what is held against `blocks` and `slots`; without `slots` only blocks are counted."""
 
     def __init__(self, blocks: int, slots: int | None = None) -> None:

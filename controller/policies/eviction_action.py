@@ -1,11 +1,11 @@
-"""What becomes of a block that is evicted: dropped, demoted to a storage node, or only a stub kept."""
+"""What the pool does with a block that it evicts: drop it, demote it to a storage node, or keep a stub."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 
-class Fate(Enum):
+class EvictionAction(Enum):
     """The three ways out of the pool."""
 
     DROP = "drop"
@@ -16,13 +16,15 @@ class Fate(Enum):
     """Not worth the transfer: only key and history stay, in the memory of the policy."""
 
 
-def fate_of(reuse_chance: float | None, recompute_s: float, transfer_s: float, held_elsewhere: bool) -> Fate:
+def eviction_action(
+    reuse_chance: float | None, recompute_s: float, transfer_s: float, held_elsewhere: bool
+) -> EvictionAction:
     """Decide by residual value: the time to compute the block again, times the chance that it is asked for.
 
     `transfer_s` is what sending it takes now, waiting included. Without a chance (a policy that knows none)
     it counts as certain.
     """
     if held_elsewhere:
-        return Fate.DROP
+        return EvictionAction.DROP
     residual_s = (1.0 if reuse_chance is None else reuse_chance) * recompute_s
-    return Fate.DEMOTE if residual_s > transfer_s else Fate.STUB
+    return EvictionAction.DEMOTE if residual_s > transfer_s else EvictionAction.STUB

@@ -2,7 +2,10 @@
 
 import pytest
 
-from experiments.study.atlas import (
+from experiments.study.point import Point
+from experiments.study.rivals import led
+from experiments.study.sample import STEADY, Sample
+from experiments.study.setting_map import (
     AXES,
     CHOICES,
     Standing,
@@ -13,9 +16,6 @@ from experiments.study.atlas import (
     setting_points,
     verdicts,
 )
-from experiments.study.point import Point
-from experiments.study.rivals import led
-from experiments.study.sample import STEADY, Sample
 from experiments.study.systems import BOUND, MEMORY_GB, OWN_GB, Setting, system
 from experiments.study.tornado import BASE, CONTESTS, PRICES, bars, changed, swings
 from simulator.money import bill

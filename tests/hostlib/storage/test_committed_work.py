@@ -12,7 +12,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members
 from hostlib.protocol.wire import VALUE_FRAME_BYTES
-from hostlib.storage.promises import MAX_SENDERS, SENDER_S, Promises
+from hostlib.storage.committed_work import MAX_SENDERS, SENDER_S, CommittedWork
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from hostlib.storage.store import BlockStore
@@ -27,50 +27,50 @@ LINK_BIT_S = 8 * VALUE_FRAME_BYTES / FRAGMENT_S
 
 def test_a_promise_takes_its_time_on_the_link_and_is_over_then() -> None:
     async def main() -> None:
-        promises = Promises(LINK_BIT_S)
-        assert promises.wait_ms() == 0
-        promises.add(NODE, 10)
+        committed = CommittedWork(LINK_BIT_S)
+        assert committed.wait_ms() == 0
+        committed.add(NODE, 10)
         await asyncio.sleep(0.04)
-        promises.add(NODE, 5)
-        assert promises.wait_ms() == 110
+        committed.add(NODE, 5)
+        assert committed.wait_ms() == 110
         await asyncio.sleep(1)
-        assert promises.wait_ms() == 0
-        promises.add(NODE, 5)
-        assert promises.wait_ms() == 50
+        assert committed.wait_ms() == 0
+        committed.add(NODE, 5)
+        assert committed.wait_ms() == 50
 
     run_virtual(main())
 
 
 def test_who_begins_to_read_and_never_goes_on_counts_for_no_longer_than_its_bound() -> None:
     async def main() -> None:
-        promises = Promises(LINK_BIT_S)
+        committed = CommittedWork(LINK_BIT_S)
         for _ in range(1000):
-            promises.add(NODE, 65_535)
-        assert promises.wait_ms() == 1000 * SENDER_S
-        promises.add(OTHER, 10)
-        assert promises.wait_ms() == 1000 * SENDER_S + 100
+            committed.add(NODE, 65_535)
+        assert committed.wait_ms() == 1000 * SENDER_S
+        committed.add(OTHER, 10)
+        assert committed.wait_ms() == 1000 * SENDER_S + 100
         await asyncio.sleep(0.2)
-        promises.add(NODE, 65_535)
-        assert promises.wait_ms() == pytest.approx(1000 * SENDER_S + 100)
+        committed.add(NODE, 65_535)
+        assert committed.wait_ms() == pytest.approx(1000 * SENDER_S + 100)
 
     run_virtual(main())
 
 
 def test_senders_are_remembered_up_to_a_bound() -> None:
     async def main() -> None:
-        promises = Promises(LINK_BIT_S)
+        committed = CommittedWork(LINK_BIT_S)
         for sender in range(3 * MAX_SENDERS):
-            promises.add(str(sender), 1)
-        assert len(promises._own_s) == MAX_SENDERS
-        assert promises.wait_ms() == 1000 * 3 * MAX_SENDERS * FRAGMENT_S
+            committed.add(str(sender), 1)
+        assert len(committed._own_s) == MAX_SENDERS
+        assert committed.wait_ms() == 1000 * 3 * MAX_SENDERS * FRAGMENT_S
 
     run_virtual(main())
 
 
 def test_on_a_link_without_a_limit_nothing_waits() -> None:
-    promises = Promises(0.0)
-    promises.add(NODE, 1000)
-    assert promises.wait_ms() == 0
+    committed = CommittedWork(0.0)
+    committed.add(NODE, 1000)
+    assert committed.wait_ms() == 0
 
 
 @pytest.mark.usefixtures("either_core")

@@ -1,10 +1,10 @@
-"""Turnover: blocks leave a pool's index and others enter it, in one write.
+"""Index updates: blocks leave a pool's index and others enter it, in one write.
 
 A newcomer that finds no free slots takes over those of blocks that leave in the same write, under a
 generation of its own. So a switch may carry out the updates in any order, and for a moment all entries may be
 there: it serves each of them from slots of its own generation only. Two things are rare and take another
-write: a removal that is refused, after which its heirs are removed, too; and an install for which the table
-had no room before the removal, which is tried once more.
+write: a removal that is refused, after which those that took over its slots are removed, too; and an install
+for which the table had no room before the removal, which is tried once more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _THERE: Final = (Result.OK, Result.ALREADY_EXISTS)
 
 
 @dataclass(slots=True)
-class Outcome:
+class UpdateOutcome:
     """What became of the blocks; those that left and those that were refused have no slots any more."""
 
     left: list[bytes] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Outcome:
 @dataclass(slots=True)
 class _Newcomer:
     install: Install
-    heir_of: tuple[bytes, ...]
+    reuses_slots_of: tuple[bytes, ...]
     """Whose slots it takes over, or some of them."""
     result: Result = Result.FAILED
 
@@ -46,15 +46,15 @@ class _Newcomer:
         return Slots(self.install.base_slot, self.install.generation, self.install.fragments)
 
 
-class Turnover:
+class IndexUpdate:
     """See the module. Raises SwitchError as its adapter does; then only reading back tells what is there."""
 
     def __init__(self, adapter: Adapter, slots: SlotAllocator) -> None:
         self._adapter, self._slots = adapter, slots
 
-    def write(self, leaving: Mapping[bytes, Slots], coming: Mapping[bytes, int]) -> Outcome:
+    def write(self, leaving: Mapping[bytes, Slots], coming: Mapping[bytes, int]) -> UpdateOutcome:
         """Remove blocks that own these slots, and install others of so many fragments."""
-        outcome = Outcome()
+        outcome = UpdateOutcome()
         released: dict[bytes, Slots] = {}
         newcomers = self._place(leaving, coming, released, outcome)
         operations: list[TableOperation] = [Remove(key) for key in leaving]
@@ -64,7 +64,7 @@ class Turnover:
         try:
             results = self._adapter.write(operations)
         except SwitchError:
-            self._give_back(released, [newcomer for newcomer in newcomers if newcomer.heir_of])
+            self._give_back(released, [newcomer for newcomer in newcomers if newcomer.reuses_slots_of])
             raise
         for newcomer, result in zip(newcomers, results[len(leaving) :], strict=True):
             newcomer.result = result
@@ -77,7 +77,7 @@ class Turnover:
         leaving: Mapping[bytes, Slots],
         coming: Mapping[bytes, int],
         released: dict[bytes, Slots],
-        outcome: Outcome,
+        outcome: UpdateOutcome,
     ) -> list[_Newcomer]:
         """Slots for those that come: free ones first, then those of who leaves, who are `released`."""
         leavers = iter(leaving.items())
@@ -91,8 +91,8 @@ class Turnover:
             if slots is None:
                 outcome.no_slot.append(key)
             else:
-                heir_of = tuple(name for name, owned in released.items() if owned.overlaps(slots))
-                newcomers.append(_Newcomer(Install(key, *slots), heir_of))
+                reuses_slots_of = tuple(name for name, owned in released.items() if owned.overlaps(slots))
+                newcomers.append(_Newcomer(Install(key, *slots), reuses_slots_of))
         return newcomers
 
     def _settle_removals(
@@ -100,7 +100,7 @@ class Turnover:
         leaving: Mapping[bytes, Slots],
         results: Sequence[Result],
         released: Mapping[bytes, Slots],
-        outcome: Outcome,
+        outcome: UpdateOutcome,
     ) -> None:
         for key, result in zip(leaving, results, strict=False):
             if result not in _GONE:
@@ -111,28 +111,28 @@ class Turnover:
                 self._slots.free(leaving[key])
 
     def _settle_installs(
-        self, newcomers: Sequence[_Newcomer], released: Mapping[bytes, Slots], outcome: Outcome
+        self, newcomers: Sequence[_Newcomer], released: Mapping[bytes, Slots], outcome: UpdateOutcome
     ) -> None:
         stayed = set(outcome.stayed)
-        rightful = [newcomer for newcomer in newcomers if stayed.isdisjoint(newcomer.heir_of)]
-        self._try_again(rightful)
-        for newcomer in rightful:
+        valid = [newcomer for newcomer in newcomers if stayed.isdisjoint(newcomer.reuses_slots_of)]
+        self._try_again(valid)
+        for newcomer in valid:
             if newcomer.result is Result.OK:
                 outcome.installed.append(newcomer.install)
             else:
                 outcome.refused.append(newcomer.install.key)
                 self._slots.free(newcomer.slots)
-        disinherited = [newcomer for newcomer in newcomers if not stayed.isdisjoint(newcomer.heir_of)]
-        if there := [newcomer.install.key for newcomer in disinherited if newcomer.result in _THERE]:
+        blocked = [newcomer for newcomer in newcomers if not stayed.isdisjoint(newcomer.reuses_slots_of)]
+        if there := [newcomer.install.key for newcomer in blocked if newcomer.result in _THERE]:
             self._adapter.write([Remove(key) for key in there])
-        self._give_back({key: released[key] for key in outcome.stayed if key in released}, disinherited)
-        outcome.refused += [newcomer.install.key for newcomer in disinherited]
+        self._give_back({key: released[key] for key in outcome.stayed if key in released}, blocked)
+        outcome.refused += [newcomer.install.key for newcomer in blocked]
 
-    def _give_back(self, kept: Mapping[bytes, Slots], newcomers: Iterable[_Newcomer]) -> None:
+    def _give_back(self, stayed: Mapping[bytes, Slots], newcomers: Iterable[_Newcomer]) -> None:
         """These newcomers get nothing, and who was released to make room for them keeps its slots."""
         for newcomer in newcomers:
             self._slots.free(newcomer.slots)
-        for slots in kept.values():
+        for slots in stayed.values():
             self._slots.claim(slots)
 
     def _try_again(self, newcomers: Sequence[_Newcomer]) -> None:
@@ -148,6 +148,6 @@ def _second_try(newcomer: _Newcomer) -> Install | None:
     install = newcomer.install
     if newcomer.result is Result.ALREADY_EXISTS:
         return Replace(install.key, install.base_slot, install.generation, install.fragments)
-    if newcomer.result is not Result.OK and newcomer.heir_of:
+    if newcomer.result is not Result.OK and newcomer.reuses_slots_of:
         return install
     return None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.validate.gauge import USUAL, Gauging, Reading, _Hosts, drift, gauge, mean_of
+from experiments.validate.calibrate import USUAL, Calibrations, Reading, _Hosts, calibrate, drift, mean_of
 from simulator.machine_costs import MEASURED
 
 HOSTS = ("node_alone_s", "store_alone_s", "node_chain_s", "store_chain_s")
@@ -54,11 +54,11 @@ def test_drift_is_what_changed_most_between_before_and_after() -> None:
 
 def test_between_two_plays_the_machine_is_measured_once() -> None:
     looks = iter([replace(USUAL, entries_s=each) for each in (1.0, 2.0, 3.0)])
-    gauging = Gauging(lambda: next(looks))
-    plays = [gauging.around(lambda: "played") for _ in range(2)]
+    calibrations = Calibrations(lambda: next(looks))
+    plays = [calibrations.around(lambda: "played") for _ in range(2)]
     told_s = [[reading.entries_s for reading in readings] for _, readings in plays]
     assert told_s == [[1.0, 2.0], [2.0, 3.0]]
-    assert Gauging(None).around(lambda: "played") == ("played", ())
+    assert Calibrations(None).around(lambda: "played") == ("played", ())
 
 
 def test_hosts_are_measured() -> None:
@@ -71,7 +71,7 @@ def test_hosts_are_measured() -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces")
 def test_this_machine_can_be_measured() -> None:
-    reading = gauge()
+    reading = calibrate()
     assert 0.05 < reading.slower < 50
     assert 0 < reading.entries_after_s(20) < 0.1
     assert reading.node_rest_s > 0

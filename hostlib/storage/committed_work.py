@@ -19,7 +19,7 @@ SENDER_S = 2.0
 MAX_SENDERS = 1024
 
 
-class Promises:
+class CommittedWork:
     """Of one node, on its link; times are those of the running loop."""
 
     def __init__(self, link_bit_s: float) -> None:

@@ -31,7 +31,7 @@ class Found:
 class Question:
     """About one block."""
 
-    presence: Presence
+    lookup: Lookup
     block: BlockRef
     homes: list[str]
     silent_home: bool
@@ -58,8 +58,8 @@ class Question:
         """The STAT."""
         block = self.block
         message = wire.Message(
-            wire.OP_STAT, block.key, 0, 0, self.presence.flags, 0, 0, block.depth, block.chain_blocks,
-            block.parent, tenant=self.presence.tenant,
+            wire.OP_STAT, block.key, 0, 0, self.lookup.flags, 0, 0, block.depth, block.chain_blocks,
+            block.parent, tenant=self.lookup.tenant,
         )  # fmt: skip
         numbers = range(sequence, sequence + len(requests))
         return [wire.encode(message._replace(sequence=number & 0xFFFFFFFF)) for number in numbers]
@@ -73,13 +73,13 @@ class Question:
 
     def overdue(self) -> None:
         """It has taken as long as it may."""
-        self.presence.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
+        self.lookup.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
 
     def silent(self, home: str) -> None:
         """Ask the next home if it is the one asked."""
         if home == self.homes[0]:
             self.silent_home = True
-            self.presence.next_home(self)
+            self.lookup.next_home(self)
         elif home in self.homes:
             self.homes.remove(home)
             self.silent_home = True
@@ -89,14 +89,14 @@ class Question:
         there is no other."""
         if home != self.homes[0]:
             return
-        homes, silent = self.presence.homes_of(self.block)
+        homes, silent = self.lookup.homes_of(self.block)
         if any(other != home for other in homes):
             self.silent_home = self.silent_home or silent
             self.homes = [home, *sorted(homes, key=home.__eq__)]
-            self.presence.next_home(self)
+            self.lookup.next_home(self)
 
 
-class Presence:
+class Lookup:
     """Questions without an answer yet, by key."""
 
     def __init__(self, exchange: Exchange, tenant: int) -> None:
