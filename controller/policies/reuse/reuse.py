@@ -210,7 +210,7 @@ class Reuse(Policy):
         if tenant not in self._appraisers and not shares.held(tenant):
             self._appraise_apart(shares, tenant)
         appraiser = self._appraiser_for(tenant)
-        self._give_room(appraiser, self._room(shares, tenant))
+        self._give_capacity(appraiser, self._capacity_of(shares, tenant))
         return appraiser
 
     def _appraise_apart(self, shares: Shares, tenant: int) -> None:
@@ -224,12 +224,12 @@ class Reuse(Policy):
         elif self._others is None:
             self._others = self._appraiser(HISTORY_OF_ONE_OF_MANY)
 
-    def _room(self, shares: Shares, tenant: int) -> int:
+    def _capacity_of(self, shares: Shares, tenant: int) -> int:
         """What a tenant may have, with all that are appraised together with it."""
         apart = self._appraisers.keys()
-        return shares.room(tenant) if tenant in apart else shares.room_beside(apart)
+        return shares.capacity(tenant) if tenant in apart else shares.capacity_beside(apart)
 
-    def _give_room(self, appraiser: Appraiser, size: int) -> None:
+    def _give_capacity(self, appraiser: Appraiser, size: int) -> None:
         if self.capacity_slots is None:
             appraiser.core.resize(size, 0)
         else:
@@ -273,7 +273,7 @@ class Reuse(Policy):
         if giver == self._tenant:
             return self._least(appraiser, giver)
         # With less room the learned value says what is missed least: a leaf.
-        self._give_room(appraiser, max(1, self._room(self._shares, giver) - fragments))
+        self._give_capacity(appraiser, max(1, self._capacity_of(self._shares, giver) - fragments))
         return self._least(appraiser, giver)
 
     def _least(self, appraiser: Appraiser, tenant: int) -> Key | None:
