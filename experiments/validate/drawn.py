@@ -8,7 +8,7 @@ from random import Random
 from hostlib.model.gate import ANSWERS, HINTS, HOMES
 from scenario import GB, Scenario
 from scenario.tables import SWITCHES
-from workload.schedule import CONDUCTOR, SCHEDULERS
+from workload.schedule import CONDUCTOR, SCHEDULERS, SESSIONS
 from workload.shapes import SHAPES
 
 BLOCK_GB = 512 * 163_840 / GB
@@ -30,7 +30,7 @@ def draw(number: int) -> Scenario:
         workload={
             "shape": shape,
             "requests": random.randint(100, 300),
-            "scheduler": random.choice(list(SCHEDULERS)),
+            "scheduler": random.choice([name for name in SCHEDULERS if name != SESSIONS]),
             "seed": random.randrange(1 << 16),
         },
         model={"name": "llama3-70b-fp8", "gpu": "h800"},

@@ -1,6 +1,7 @@
 #include "job.h"
 
-#include <stdlib.h>
+#include <stddef.h>
+#include <sys/mman.h>
 
 static size_t round_up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
@@ -10,7 +11,10 @@ int job_pool_init(struct job_pool *pool, uint32_t count, uint32_t phv_bytes, uin
     size_t stride = head + phv + headroom + round_up(frame_bytes);
     *pool = (struct job_pool){.count = count, .phv_bytes = (uint32_t)phv, .headroom_bytes = (uint32_t)headroom,
                               .stride = stride};
-    pool->memory = aligned_alloc(64, stride * count);
+    /* Most of it is never touched. Not reserved, or a process with some hundreds of switches could not fork. */
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *memory = mmap(NULL, stride * count, PROT_READ | PROT_WRITE, flags, -1, 0);
+    pool->memory = memory == MAP_FAILED ? NULL : memory;
     return pool->memory ? 0 : -1;
 }
 
@@ -24,7 +28,9 @@ static struct job *make_job(struct job_pool *pool) {
     return job;
 }
 
-void job_pool_free(struct job_pool *pool) { free(pool->memory); }
+void job_pool_free(struct job_pool *pool) {
+    if (pool->memory) munmap(pool->memory, pool->stride * pool->count);
+}
 
 struct job *job_take(struct job_pool *pool) {
     struct job *job = pool->free;

@@ -62,6 +62,6 @@ class Loaded:
             *calls, switch, self._frames, FRAME_BYTES, self._count, ROUNDS, ctypes.byref(taken)
         )
         packets = ROUNDS * self._count
-        # Every packet is forwarded: a record of 8 bytes and the frame, padded to 4.
-        assert taken.value == packets * (8 + (FRAME_BYTES + 3) // 4 * 4)
+        # Every packet is forwarded: a record of 16 bytes and the frame, padded.
+        assert taken.value == packets * (16 + (FRAME_BYTES + 3) // 4 * 4)
         return float(spent_ns / packets)

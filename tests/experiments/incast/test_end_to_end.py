@@ -74,4 +74,4 @@ def test_points_are_measured_on_several_switches(tmp_path: Path) -> None:
 
 def test_bad_options_are_refused_before_anything_is_built(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--nodes", "1,64"]) == 2
-    assert "at most 63 fit" in capsys.readouterr().err
+    assert "a star has 63 ports at most" in capsys.readouterr().err

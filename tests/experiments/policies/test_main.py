@@ -33,7 +33,7 @@ def test_a_trace_from_the_environment(make: Callable[..., Done], tmp_path: Path)
     assert len(summary["results"]) == 2 * len(NAMES)
     assert set(summary["results"][0]) == {field.name for field in fields(Result)}
     ablation = json.loads((tmp_path / "out" / "ablation.json").read_text())
-    assert len(ablation["results"]) == 2 * 8
+    assert len(ablation["results"]) == 2 * 5
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".html", ".json", ".png", ".svg"}
 
 

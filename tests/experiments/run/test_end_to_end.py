@@ -154,7 +154,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, number: int) -> None
     [
         (("--policy", "magic"), "POLICY: there is no 'magic': choose one of"),
         (("--trace", "/nonexistent.jsonl"), "TRACE: there is no file /nonexistent.jsonl"),
-        (("--hosts", "62"), "at most 63 fit"),
+        (("--hosts", "62"), "a star has 63 ports at most"),
     ],
 )
 def test_bad_input_is_one_clear_error(
