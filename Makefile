@@ -19,7 +19,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study claims codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study claims codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -178,12 +178,12 @@ lint: $(READY_ALL)
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-cache
 
-docs: .venv-docs/.ready ## build the site in build/site: every link and anchor checked
+docs: setup-docs ## build the site in build/site: every link and anchor checked
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
 	@echo "Written to build/site/index.html"
 
-.venv-docs/.ready: requirements-docs.lock scripts/docs-setup.sh
-	@sh scripts/docs-setup.sh
+setup-docs: | checked
+	@sh scripts/setup.sh docs
 
 format: $(READY_ALL) ## format the Python code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
@@ -193,7 +193,7 @@ check: lint test ## lint, types and tests: what CI runs
 LOCK := .venv/bin/pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
   --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
-lock: $(READY_ALL) ## renew the requirements*.lock from pyproject.toml and requirements-shell.in
+lock: $(READY_ALL) ## renew the requirements*.lock from pyproject.toml and requirements-*.in
 	@$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build/wheels ./v1model
 	@$(LOCK) --find-links build/wheels --extra experiments --extra dev -o requirements-all.lock pyproject.toml
 	@cp requirements-all.lock requirements.lock  # the same versions
@@ -202,6 +202,7 @@ lock: $(READY_ALL) ## renew the requirements*.lock from pyproject.toml and requi
 	@# pip-compile leaves out the markers of extras.
 	@sed -i -E 's/^(libcachesim|constriction)==([^ ]+) /\1==\2 ; platform_machine == "x86_64" /' requirements-all.lock
 	@$(LOCK) -o requirements-shell.lock requirements-shell.in
+	@$(LOCK) -o requirements-docs.lock requirements-docs.in
 
 reference: $(READY) ## write docs/reference.md and the table of variables from their declarations
 	@$(PYTHON) -m experiments.reference

@@ -7,7 +7,8 @@
     environment.py compile          compiles the C cores, or says why not
 
 A group is "run" (requirements.lock: what `make run` needs), "all" (requirements-all.lock: experiments, tests
-and lint, too) or "shell" (requirements-shell.lock: p4runtime-shell, which has .venv-shell for itself).
+and lint, too), or one that has an environment for itself: "shell" (p4runtime-shell, .venv-shell) or "docs"
+(what builds the site, .venv-docs).
 
 An environment is made aside and takes its place when it is whole. It holds a stamp that says which Python and
 which files it was made of. This file uses the standard library only, and no syntax that is newer than Python
@@ -28,10 +29,16 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCKS = {"run": "requirements.lock", "all": "requirements-all.lock", "shell": "requirements-shell.lock"}
-PLACES = {"run": ".venv", "all": ".venv", "shell": ".venv-shell"}
-PROJECTS = {"run": (".", "v1model"), "all": (".", "v1model"), "shell": ()}
-"""Folders whose packages are installed as they are, and stay where they are."""
+LOCKS = {
+    "run": "requirements.lock",
+    "all": "requirements-all.lock",
+    "shell": "requirements-shell.lock",
+    "docs": "requirements-docs.lock",
+}
+PLACES = {"run": ".venv", "all": ".venv", "shell": ".venv-shell", "docs": ".venv-docs"}
+PROJECTS = {"run": (".", "v1model"), "all": (".", "v1model"), "shell": (), "docs": ()}
+"""Folders whose packages are installed as they are, and stay where they are. A group without any has an
+environment for itself, without Debian's packages and compiled parts."""
 OLDEST, NEWEST = (3, 11), (3, 13)
 MODULES_COMPILED = ("hostlib.native", "controller.policies.reuse.native")
 NATIVE = ("hostlib/native", "controller/policies/reuse/native")
@@ -66,7 +73,7 @@ def main(arguments: list[str]) -> int:
         elif command == "compile":
             compile_cores()
         elif command == "ready":
-            return 0 if is_installed(group) and (group == "shell" or is_compiled()) else 1
+            return 0 if is_installed(group) and (not PROJECTS[group] or is_compiled()) else 1
         elif command == "installed":
             return 0 if is_installed(group) else 1
         else:
@@ -175,7 +182,7 @@ def make(group: str) -> None:
 
 
 def _create(folder: Path, group: str) -> None:
-    sees_mininet = ["--system-site-packages"] if group != "shell" else []
+    sees_mininet = ["--system-site-packages"] if PROJECTS[group] else []
     prompt = f"--prompt={PLACES[group]}"
     without_pip = ["--without-pip"] if bundled_pip() else []
     command = [sys.executable, "-m", "venv", prompt, *without_pip, *sees_mininet, str(folder)]

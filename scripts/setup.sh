@@ -2,8 +2,8 @@
 # setup.sh [GROUP]: makes what Weir needs on Debian 12, Debian 13 or Ubuntu 24.04, or does nothing where all is there:
 # Debian packages, the virtual environment .venv (scripts/environment.py) and the compiled parts.
 #
-# GROUP is "run" (what make run needs), "all" (experiments, tests and lint, too) or "shell" (p4runtime-shell). Every make target that needs the
-# environment begins with this, so that it notices another Python, or headers that came later.
+# GROUP is "run" (what make run needs), "all" (experiments, tests and lint, too), "shell" (p4runtime-shell) or "docs" (the site).
+# Every make target that needs the environment begins with this, so that it notices another Python, or headers that came later.
 set -eu
 cd "$(dirname "$0")/.."
 group=${1:-run}
@@ -45,6 +45,6 @@ if ! { [ -x "$python" ] && $environment installed "$group"; }; then
   fi
   wait "$making"
 fi
-[ "$group" = shell ] || $environment compile
+case $group in shell | docs) ;; *) $environment compile ;; esac
 [ "$(id -u)" != 0 ] || chown -R --reference=. build # what root made in somebody's checkout is theirs
 [ -z "${started:-}" ] || echo "setup: done in $(($(date +%s) - started)) s"
