@@ -16,8 +16,11 @@ from commands.verbosity import Verbosity
 from emulator.options import RunOptions, is_played
 from experiments.bench.__main__ import BENCHMARKS
 from experiments.simulate.__main__ import is_simulated
+from hostlib.protocol.value_size import DEFAULT_BYTES, SIZES
 from scenario import Scenario
 from weir.logs import LEVELS
+
+VALUE_SIZES: Final = tuple(map(str, SIZES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
@@ -34,7 +37,7 @@ class Processes:
     """Folder of compiled P4 programs; default: ~/.cache/weir."""
     werror: Literal["0", "1"] = "0"
     """1: take the C compiler's warnings for errors."""
-    value_bytes: Literal["512", "1408", "8192"] = "512"
+    value_bytes: Annotated[str, OneOf(VALUE_SIZES)] = str(DEFAULT_BYTES)
     """Bytes of a value on the wire, the same for all of a network; BMv2 carries 512 alone."""
 
 

@@ -55,7 +55,7 @@ class Engine:
 
         options = dict(config["llm"])
         if options.get("async_scheduling"):
-            _let_cpus_schedule_ahead()
+            let_cpus_schedule_ahead()
         if config["transfer"] is not None:
             options["kv_transfer_config"] = KVTransferConfig(**config["transfer"])
         self._llm = LLM(**options)
@@ -185,8 +185,8 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{where}"
 
 
-def _let_cpus_schedule_ahead() -> None:
-    """vLLM turns asynchronous scheduling off on CPUs, where it works and gains nothing."""
+def let_cpus_schedule_ahead() -> None:
+    """Keep vLLM from turning asynchronous scheduling off on a CPU, where it works and gains nothing."""
     from vllm.platforms.cpu import CpuPlatform
 
     plain = CpuPlatform.check_and_update_config.__func__

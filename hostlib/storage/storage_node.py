@@ -139,7 +139,7 @@ class StorageNode:
         try:
             message = wire.decode(datagram)
         except MalformedError as error:
-            self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
+            self._count_malformed(error.reason)
             return []
         backlog_ms = self._burst_backlog_ms(message.tenant)
         if message.op == wire.OP_GET:
@@ -433,12 +433,12 @@ class StorageNode:
         if why := other_size(message):
             if "size" not in self.stats.malformed:
                 log.error("the controller's list is not followed: %s", why)
-            self.stats.malformed["size"] = self.stats.malformed.get("size", 0) + 1
+            self._count_malformed("size")
             return
         try:
             members = Members.decode(message.value)
         except MalformedError as error:
-            self.stats.malformed[error.reason] = self.stats.malformed.get(error.reason, 0) + 1
+            self._count_malformed(error.reason)
             return
         self.joining.follow(members)
         if message.sequence:
@@ -453,6 +453,9 @@ class StorageNode:
             message.chain_blocks, message.parent, backlog_ms, message.recompute_ms, message.tenant, write,
             (0, 0, 0), self.members.epoch & 0xFF,
         )  # fmt: skip
+
+    def _count_malformed(self, reason: str) -> None:
+        self.stats.malformed[reason] = self.stats.malformed.get(reason, 0) + 1
 
     def _count_get(self, flags: int) -> None:
         self.stats.gets += 1

@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.declarations import DECLARED, Within
+from commands.declarations import DECLARED, OneOf, Within
 from commands.options import read
 from emulator.result import revision
 from experiments.bench.values.measure import ECHO, SWITCH, TRAFFIC, UDP, Costs, measure, parts
@@ -29,6 +29,7 @@ from hostlib.protocol.value_size import SIZES
 from topologies.machine_check import check_machine
 
 HISTORY: Final = Path(__file__).resolve().parents[3] / "docs" / "values-history.csv"
+SIZE_NAMES: Final = tuple(map(str, SIZES))
 ENGINES: Final = ("echo", "embedded")
 
 
@@ -36,8 +37,8 @@ ENGINES: Final = ("echo", "embedded")
 class ValuesOptions:
     """What one `make bench WHAT=values` measures."""
 
-    sizes: tuple[Annotated[int, Within(min(SIZES), max(SIZES))], ...] = SIZES
-    """Bytes of a value: 512, 1408, 8192."""
+    sizes: tuple[Annotated[str, OneOf(SIZE_NAMES)], ...] = SIZE_NAMES
+    """Bytes of a value."""
     rounds: Annotated[int, Within(1, 100)] = 3
     """Turns of every size."""
     seconds: Annotated[float, Within(0.05, 10)] = 0.5
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: ValuesOptions) -> int:
     check_machine()
-    rounds: dict[int, list[Costs]] = {size: [] for size in options.sizes}
+    rounds: dict[int, list[Costs]] = {int(size): [] for size in options.sizes}
     with screen.progress() as progress:
         task = progress.add_task("", total=options.rounds * len(options.sizes))
         for number_of_round in range(options.rounds):

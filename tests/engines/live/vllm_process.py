@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from engines.conformance.engine_process import let_cpus_schedule_ahead
+
 ROOT = Path(__file__).resolve().parents[3]
 MARK = "@@"
 LLM = {
@@ -109,7 +111,7 @@ def main() -> None:
 
     config = json.loads(sys.argv[1])
     if config["llm"].get("async_scheduling"):
-        _let_cpus_schedule_ahead()
+        let_cpus_schedule_ahead()
     if config["transfer"]:
         config["llm"]["kv_transfer_config"] = KVTransferConfig(**config["transfer"])
     if "kv_events_config" in config["llm"]:
@@ -155,19 +157,6 @@ def main() -> None:
             _say({"result": scope["result"]})
         except Exception as error:
             _say({"error": f"{type(error).__name__}: {error}"})
-
-
-def _let_cpus_schedule_ahead() -> None:
-    """vLLM turns asynchronous scheduling off on CPUs, where it works and gains nothing."""
-    from vllm.platforms.cpu import CpuPlatform
-
-    plain = CpuPlatform.check_and_update_config.__func__
-
-    def check(cls: type[CpuPlatform], config: Any) -> None:
-        plain(cls, config)
-        config.scheduler_config.async_scheduling = True
-
-    CpuPlatform.check_and_update_config = classmethod(check)
 
 
 def _say(said: dict[str, Any]) -> None:

@@ -31,6 +31,16 @@ def prefixes(*lengths: int) -> list[tuple[int, ...]]:
     return [tuple(PROMPT[:length]) for length in lengths]
 
 
+def engine_that_has_told() -> tuple[EngineModel, PoolEvents]:
+    """An engine that has stored the prompt's blocks, and what it tells from now on."""
+    told = events()
+    engine = EngineModel(PoolInHand(), events=told)
+    engine.add("a", PROMPT, max_tokens=1)
+    engine.run()
+    told.take()
+    return engine, told
+
+
 def test_blocks_are_told_of_when_every_rank_has_stored_its_part() -> None:
     pool = PoolInHand(replace(SPACE, tensor_parallel=2))
     pool.has_room = False
@@ -63,11 +73,7 @@ def test_a_block_that_another_engine_stored_is_told_of_when_it_is_found() -> Non
 
 
 def test_a_block_that_has_left_the_pool_is_told_of_and_again_when_it_is_back() -> None:
-    told = events()
-    engine = EngineModel(PoolInHand(), events=told)
-    engine.add("a", PROMPT, max_tokens=1)
-    engine.run()
-    told.take()
+    engine, told = engine_that_has_told()
     engine.cache.reset()
     keys = list(engine.keys.space.block_keys(engine.pool.seal, PROMPT))
     for index in range(2):
@@ -79,11 +85,7 @@ def test_a_block_that_has_left_the_pool_is_told_of_and_again_when_it_is_back() -
 
 
 def test_a_block_that_fails_to_load_is_told_of() -> None:
-    told = events()
-    engine = EngineModel(PoolInHand(), events=told)
-    engine.add("a", PROMPT, max_tokens=1)
-    engine.run()
-    told.take()
+    engine, told = engine_that_has_told()
     engine.cache.reset()
     keys = list(engine.keys.space.block_keys(engine.pool.seal, PROMPT))
     engine.pool.broken.add(SPACE.object_key(engine.pool.seal, keys[2], 0))
@@ -93,11 +95,7 @@ def test_a_block_that_fails_to_load_is_told_of() -> None:
 
 
 def test_after_new_weights_nothing_that_was_told_is_there() -> None:
-    told = events()
-    engine = EngineModel(PoolInHand(), events=told)
-    engine.add("a", PROMPT, max_tokens=1)
-    engine.run()
-    told.take()
+    engine, told = engine_that_has_told()
     engine.reset(running=False)
     assert told.take() == [("removed", prefix) for prefix in prefixes(4, 8, 12)]
 

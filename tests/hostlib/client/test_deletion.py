@@ -3,64 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.protocol import wire
-from hostlib.protocol.block import Place
 from hostlib.protocol.content import sealed_block
 from hostlib.protocol.errors import (
-    BlockNotFoundError,
     DeleteRefusedError,
     PutRefusedError,
     TransferError,
     TransferTimeoutError,
 )
-from hostlib.protocol.members import State
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.tombstones import Tombstone
+from tests.hostlib.deletions import (
+    DOWN,
+    UP,
+    is_found,
+    run,
+    until,
+    write_at,
+)
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, TENANT, place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, key, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
-UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
-
-
-def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    run_virtual(main())
-
-
-async def is_found(client: Client, number: int) -> bool:
-    try:
-        await client.get(ref(number))
-    except BlockNotFoundError:
-        return False
-    return True
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(120):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
-def write_at(world: World, address: str, number: int) -> int:
-    """The content id of a block that a storage node holds."""
-    found = world.stores[address].find(Place(TENANT, key(number)))
-    assert found is not None
-    return found[1]
-
-
-def deletes_sent(world: World, by: str = NODE) -> list[wire.Message]:
-    return [message for _, message in world.sent(by, wire.OP_DELETE)]
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -219,24 +192,6 @@ def test_who_is_down_is_not_waited_for() -> None:
     run(main)
 
 
-def test_it_outlives_a_power_cut_of_all() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        await world.client.put(ref(1), content(1), durable=True, replicas=2)
-        await world.client.put(ref(2), content(2), durable=True, replicas=2)
-        assert await world.client.delete(ref(1))
-        for address in list(world.nodes):
-            world.kill(address)
-        for address in list(world.nodes):
-            world.restart(address).start()
-        await asyncio.sleep(5)
-        assert not world.holders(1)
-        assert not await is_found(world.client, 1)
-        assert await is_found(world.client, 2)
-
-    run(main)
-
-
 def test_a_disk_that_fails_is_said() -> None:
     async def main() -> None:
         world = World(homes=1)
@@ -248,51 +203,6 @@ def test_a_disk_that_fails_is_said() -> None:
         disk.failing = False
         await asyncio.sleep(2)
         await world.client.delete(ref(1))
-
-    run(main)
-
-
-def _away_while_deleted(world: World) -> str:
-    return world.members.nodes[0].address
-
-
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_what_only_a_home_that_is_down_may_hold_is_not_said_to_be_deleted(replicas: int) -> None:
-    async def main() -> None:
-        world = World(replicas=replicas, controller="10.255.255.254")
-        gone = _away_while_deleted(world)
-        n = next(n for n in range(40) if world.homes(n)[0] == gone)
-        await world.client.put(ref(n), content(n), durable=True)
-        for other in set(world.holders(n)) - {gone}:
-            world.stores[other].drop(place(key(n)))
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        with pytest.raises(TransferTimeoutError, match=f"{gone}: down, and may hold it"):
-            await world.client.delete(ref(n))
-        await _returns(world, gone)
-        assert await is_found(world.client, n)
-        assert await world.client.delete(ref(n))
-        assert not await is_found(world.client, n)
-
-    run(main)
-
-
-def test_another_write_at_the_only_home_which_is_down_is_not_said_to_be_deleted() -> None:
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        gone = _away_while_deleted(world)
-        n = next(n for n in range(40) if world.homes(n)[0] == gone)
-        await world.client.put(ref(n), content(n), durable=True)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        await world.client.put(ref(n), content(n + 1), durable=True)
-        with pytest.raises(TransferTimeoutError, match="down, and may hold it"):
-            await world.client.delete(ref(n))
-        await _returns(world, gone)
-        assert await world.client.delete(ref(n))
-        assert not await is_found(world.client, n)
 
     run(main)
 
@@ -314,113 +224,6 @@ def test_a_pool_is_asked_also_when_all_homes_are_silent() -> None:
         assert not await deletion
         gets = [message for _, message in world.sent(NODE, wire.OP_GET) if message.key == key(1)]
         assert any(not message.flags & wire.FLAG_BYPASS for message in gets)
-
-    run(main)
-
-
-async def _returns(world: World, address: str) -> None:
-    world.announce(JOINING, UP, UP)
-    node = world.restart(address)
-    node.start()
-    await until(lambda: node.joining.caught_up)
-    world.announce(UP, UP, UP)
-    await asyncio.sleep(0.1)
-
-
-def test_a_store_that_was_away_does_not_bring_it_back() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        for node in world.nodes.values():
-            node.start()
-        await asyncio.sleep(1)
-        gone = _away_while_deleted(world)
-        numbers = [n for n in range(40) if gone in world.homes(n)]
-        for n in numbers:
-            await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        kept = numbers[-1]
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        for n in numbers[:-1]:
-            assert await world.client.delete(ref(n))
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
-        node.start()
-        assert node.joining.in_doubt
-        await until(lambda: node.joining.caught_up)
-        assert not node.joining.in_doubt
-        assert [n for n in numbers if gone in world.holders(n)] == [kept]
-        world.announce(UP, UP, UP)
-        assert [n for n in numbers if await is_found(world.client, n)] == [kept]
-
-    run(main)
-
-
-def test_while_it_does_not_know_what_was_deleted_it_gives_nothing_away() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = _away_while_deleted(world)
-        n = next(n for n in range(40) if world.homes(n)[0] == gone)
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        assert await world.client.delete(ref(n))
-        others = {one.address for one in world.members.nodes} - {gone}
-        world.network.dead = set(others)
-        node = world.restart(gone)
-        node.start()
-        get = wire.Message(wire.OP_GET, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
-        stat = wire.Message(wire.OP_STAT, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
-        world.network.deliver(NODE, gone, wire.encode(get))
-        world.network.deliver(NODE, gone, wire.encode(stat))
-        assert [m.generation for _, m in world.sent(gone, wire.OP_REFUSED)] == [wire.REFUSED_BUSY]
-        assert world.sent(gone, wire.OP_NOT_FOUND)
-        world.network.dead = set()
-        await until(lambda: not node.joining.in_doubt)
-        assert gone not in world.holders(n)
-
-    run(main)
-
-
-def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        for node in world.nodes.values():
-            node.start()
-        await asyncio.sleep(1)
-        gone = _away_while_deleted(world)
-        n = next(n for n in range(40) if gone in world.homes(n))
-        await world.client.put(ref(n), content(n), replicas=2)
-        world.network.dead.add(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        assert await world.client.delete(ref(n))
-        world.network.dead.clear()
-        world.announce(JOINING, UP, UP)
-        assert world.nodes[gone].joining.in_doubt
-        await until(lambda: not world.nodes[gone].joining.in_doubt)
-        assert not world.holders(n)
-
-    run(main)
-
-
-def test_who_returns_while_it_is_deleted_is_told_too() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = _away_while_deleted(world)
-        n = next(n for n in range(40) if gone in world.homes(n))
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        deletion = asyncio.ensure_future(world.client.delete(ref(n)))
-        await asyncio.sleep(0.0035)  # asked, and not told yet
-        assert not deletion.done()
-        world.restart(gone)
-        world.announce(JOINING, UP, UP)
-        assert await deletion
-        assert gone not in world.holders(n)
 
     run(main)
 
@@ -474,34 +277,6 @@ def test_the_writer_is_told_that_its_write_was_deleted() -> None:
         await world.client.delete(ref(1))
         with pytest.raises(PutRefusedError, match="it was deleted"):
             await world.client.put(ref(1), content(1), durable=True)
-
-    run(main)
-
-
-def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_starts_over() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = _away_while_deleted(world)
-        numbers = [n for n in range(40) if gone in world.homes(n)][:2]
-        for n in numbers:
-            await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        deleted, kept = numbers
-        assert await world.client.delete(ref(deleted))
-        world.clock_s += 86_500
-        for store in world.stores.values():
-            store.graveyard.stones.expire()
-        assert not any(len(store.graveyard.stones) for store in world.stores.values())
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
-        node.start()
-        assert node.joining.in_doubt
-        await until(lambda: node.joining.caught_up)
-        assert gone in world.holders(kept)
-        assert node.joining.catch_up.stats.copied == 1  # anew
-        assert not world.holders(deleted)
 
     run(main)
 
@@ -581,59 +356,3 @@ def test_a_tombstone_says_which_write_it_is_of() -> None:
     assert Tombstone(place(key(1)), 5, proof).deletes(5, tag)
     assert not Tombstone(place(key(1)), 5, proof).deletes(6, tag)
     assert not Tombstone(place(key(1)), 5, tag).deletes(5, tag)
-
-
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_a_day_in_which_all_are_off_costs_no_block(replicas: int) -> None:
-    """Nobody deletes what nobody can be asked about."""
-
-    async def main() -> None:
-        world = World(replicas=replicas, controller="10.255.255.254")
-        for n in range(20):
-            await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
-        addresses = list(world.nodes)
-        for address in addresses:
-            world.kill(address)
-        world.clock_s += 90_000
-        world.announce(JOINING, JOINING, JOINING)
-        nodes = [world.restart(address) for address in addresses]
-        for node in nodes:
-            node.start()
-        await until(lambda: all(node.joining.caught_up for node in nodes))
-        world.announce(UP, UP, UP)
-        assert all([await is_found(world.client, n) for n in range(20)])
-
-    run(main)
-
-
-def test_who_may_have_missed_deletions_that_nobody_remembers_copies_its_blocks_anew() -> None:
-    """Of a block whose other home was there; and it counts as up only when it has copied them."""
-
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = _away_while_deleted(world)
-        numbers = [n for n in range(40) if gone in world.homes(n)][:6]
-        for n in numbers:
-            await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        world.clock_s += 10
-        for n in numbers[:3]:
-            assert await world.client.delete(ref(n))
-        world.clock_s += 10
-        for store in world.stores.values():
-            stones = store.graveyard.stones
-            for n in numbers[:3]:
-                for stone in stones.of(place(key(n))):
-                    stones.incomplete(TENANT, world.clock_s - 5)
-                    stones._forget(stone)
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
-        node.start()
-        await until(lambda: node.joining.caught_up)
-        assert [n for n in numbers if gone in world.holders(n)] == numbers[3:]
-        assert node.joining.catch_up.stats.copied == 3
-        assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
-
-    run(main)

@@ -24,7 +24,8 @@ from hostlib.storage.ssd import SsdTier
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from hostlib.storage.store import BlockStore, StoreOptions
-from tests.hostlib.network import Faults
+from hostlib.transport.transport import Receiver
+from tests.hostlib.network import Faults, MemoryPort
 from tests.hostlib.sealed import SEAL, TENANT, place
 from tests.hostlib.world import FRAGMENTS, PATIENT, World, content, key, ref
 
@@ -39,6 +40,28 @@ async def put_all(world: World, first: int, count: int) -> None:
             for n in range(first, first + count)
         )
     )
+
+
+def comes_back_empty(world: World, address: str) -> StorageNode:
+    """A storage node whose disk was replaced; it has not started to catch up."""
+    world.kill(address)
+    world.disks[address] = SimulatedDisk()
+    world.network.dead.discard(address)
+    world.start(address)
+    options = StorageOptions(address, controller="10.255.255.254")
+    return StorageNode(world.network.port(address), world.stores[address], options, world.members)
+
+
+def make_deaf_to_gets(port: MemoryPort) -> Receiver:
+    """Drop the GETs that come to a port; returns its receiver, which hears them again when it is set."""
+    hears = port.receiver
+    assert hears is not None
+
+    def deaf(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        hears(source, [datagram for datagram in datagrams if datagram[1] != wire.OP_GET])
+
+    port.set_receiver(deaf)
+    return hears
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.05])
@@ -292,20 +315,9 @@ def test_what_only_a_node_that_is_no_home_lists_and_does_not_give_is_asked_for_a
         assert block is not None
         world.stores[stranger].put(place(key(0)), block, True)
         world.stores[other].drop(place(key(0)))
-        world.kill(one)
-        world.disks[one] = SimulatedDisk()
-        world.network.dead.discard(one)
-        world.start(one)
-        options = StorageOptions(one, controller="10.255.255.254")
-        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+        node = comes_back_empty(world, one)
         port = world.network.ports[stranger]
-        hears = port.receiver
-        assert hears is not None
-
-        def deaf_to_gets(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-            hears(source, [datagram for datagram in datagrams if datagram[1] != wire.OP_GET])
-
-        port.set_receiver(deaf_to_gets)
+        hears = make_deaf_to_gets(port)
         node.start()
         await asyncio.sleep(20)
         assert not node.joining.caught_up
@@ -324,20 +336,9 @@ def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
         world = World(homes=2, replicas=2)
         one, other = (member.address for member in world.members.nodes)
         await put_all(world, 0, 3)
-        world.kill(one)
-        world.disks[one] = SimulatedDisk()
-        world.network.dead.discard(one)
-        world.start(one)
-        options = StorageOptions(one, controller="10.255.255.254")
-        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+        node = comes_back_empty(world, one)
         port = world.network.ports[other]
-        hears = port.receiver
-        assert hears is not None
-
-        def deaf_to_gets(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-            hears(source, [datagram for datagram in datagrams if datagram[1] != wire.OP_GET])
-
-        port.set_receiver(deaf_to_gets)
+        hears = make_deaf_to_gets(port)
         node.start()
         await asyncio.sleep(20)
         assert node.joining.catch_up.stats.failed

@@ -7,7 +7,10 @@ import pytest
 from tests.conformance import bmv2
 from tests.v1model.p4runtime import engines
 from tests.v1model.p4runtime.controller import Controller
-from tests.v1model.p4runtime.engines import Artifacts, RunningSwitch
+from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts, RunningSwitch
+from v1model.p4runtime.engine import EmbeddedEngine
+from v1model.p4runtime.pipeline import Pipeline
+from v1model.protos.p4.v1 import p4runtime_pb2
 
 BOTH = pytest.mark.parametrize("engine", ["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 
@@ -21,6 +24,17 @@ def engine() -> str:
 @pytest.fixture(scope="session")
 def embedded_artifacts() -> Artifacts:
     return engines.compile_embedded()
+
+
+@pytest.fixture(scope="module")
+def pipelines(embedded_artifacts: Artifacts) -> Iterator[tuple[Pipeline, Pipeline]]:
+    """Two switches without ports that run control.p4."""
+    engine = EmbeddedEngine({}, CPU_PORT)
+    config = p4runtime_pb2.ForwardingPipelineConfig(p4info=embedded_artifacts.p4info)
+    one, other = (engine.load(embedded_artifacts.device_config) for _ in range(2))
+    yield Pipeline(config, one), Pipeline(config, other)
+    one.close()
+    other.close()
 
 
 @pytest.fixture(scope="session")

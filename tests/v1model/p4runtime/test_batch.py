@@ -4,16 +4,13 @@ message by message."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.v1model.p4runtime.controller import DELETE, INSERT, MODIFY
-from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts
+from tests.v1model.p4runtime.engines import Artifacts
 from v1model.p4runtime.batch import Batch
-from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import Pipeline
 from v1model.p4runtime.schema import Schema
 from v1model.p4runtime.service import UPDATES_AT_ONCE
@@ -33,16 +30,6 @@ VALUES = (
     b"",
     bytes(9),
 )
-
-
-@pytest.fixture(scope="module")
-def pipelines(embedded_artifacts: Artifacts) -> Iterator[tuple[Pipeline, Pipeline]]:
-    engine = EmbeddedEngine({}, CPU_PORT)
-    config = p4runtime_pb2.ForwardingPipelineConfig(p4info=embedded_artifacts.p4info)
-    one, other = (engine.load(embedded_artifacts.device_config) for _ in range(2))
-    yield Pipeline(config, one), Pipeline(config, other)
-    one.close()
-    other.close()
 
 
 def make_update(info: p4info_pb2.P4Info, source: random.Random) -> p4runtime_pb2.Update:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.v1model.p4runtime.controller import Controller
-from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts
 from tests.v1model.p4runtime.test_batch import make_update
 from v1model.compile import compile_p4
 from v1model.p4info import p4info
-from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import Pipeline
 from v1model.protos.p4.v1 import p4runtime_pb2
 from v1model.switch import Switch
@@ -25,16 +22,6 @@ INSERT, MODIFY, DELETE = (
     p4runtime_pb2.Update.MODIFY,
     p4runtime_pb2.Update.DELETE,
 )
-
-
-@pytest.fixture(scope="module")
-def pipelines(embedded_artifacts: Artifacts) -> Iterator[tuple[Pipeline, Pipeline]]:
-    engine = EmbeddedEngine({}, CPU_PORT)
-    config = p4runtime_pb2.ForwardingPipelineConfig(p4info=embedded_artifacts.p4info)
-    one, other = (engine.load(embedded_artifacts.device_config) for _ in range(2))
-    yield Pipeline(config, one), Pipeline(config, other)
-    one.close()
-    other.close()
 
 
 def state(pipeline: Pipeline) -> list[bytes]:

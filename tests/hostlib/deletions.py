@@ -1,0 +1,62 @@
+"""Worlds in which blocks are deleted: what their tests share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib.client.client import Client
+from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.errors import (
+    BlockNotFoundError,
+)
+from hostlib.protocol.members import State
+from tests.hostlib.sealed import TENANT
+from tests.hostlib.world import NODE, World, key, ref
+
+UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    run_virtual(main())
+
+
+async def is_found(client: Client, number: int) -> bool:
+    try:
+        await client.get(ref(number))
+    except BlockNotFoundError:
+        return False
+    return True
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(120):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def write_at(world: World, address: str, number: int) -> int:
+    """The content id of a block that a storage node holds."""
+    found = world.stores[address].find(Place(TENANT, key(number)))
+    assert found is not None
+    return found[1]
+
+
+def deletes_sent(world: World, by: str = NODE) -> list[wire.Message]:
+    return [message for _, message in world.sent(by, wire.OP_DELETE)]
+
+
+def absent_home(world: World) -> str:
+    return world.members.nodes[0].address
+
+
+async def come_back(world: World, address: str) -> None:
+    world.announce(JOINING, UP, UP)
+    node = world.restart(address)
+    node.start()
+    await until(lambda: node.joining.caught_up)
+    world.announce(UP, UP, UP)
+    await asyncio.sleep(0.1)
