@@ -16,7 +16,7 @@ CHAT_FIELDS = ("chat_id", "parent_chat_id", "turn")
 ID_BITS = 64
 """Of the ids of blocks and chunks: what keys are derived from."""
 MAX_TOKENS = 100_000_000
-"""Of a prompt or an answer: no model takes a hundredth of it, and a larger number is a mistake."""
+"""Largest length of a prompt or an answer. No model takes a hundredth of it: a larger number is a mistake."""
 MAX_TIME_S = 1e9
 """From a trace's first request to its last."""
 
@@ -146,7 +146,7 @@ class Trace:
         return any(request.place is not None for request in self.requests)
 
     def open_loop(self) -> Trace:
-        """The same requests, each of which comes at its time whatever became of those before it."""
+        """Return the same requests with fixed arrival times: none waits for the answer to an earlier one."""
 
         def freed(request: Request) -> Request:
             place = request.place

@@ -27,13 +27,13 @@ from workload.trace_lines import Numbered, parse_records, read_json
 from workload.trace_tables import is_table, parse_table
 
 MAX_FILE_BYTES = 4 << 30
-"""Of a file, as it is after decompression."""
+"""Largest size of a file after decompression."""
 MAX_TEXT_CHARS = 256 << 20
-"""Of what is read as one JSON text: a line, an array, a session."""
+"""Largest length of one JSON text, such as a line, an array or a session."""
 MAX_FILES = 100_000
-"""Of a folder."""
+"""Largest number of trace files in a folder."""
 SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
-"""Of the files of a folder that are read."""
+"""Ends of the names of the files that are read from a folder."""
 GZIP_MAGIC = b"\x1f\x8b"
 
 

@@ -80,7 +80,7 @@ class _Reader:
     keeps_times: bool = False
     schema: Schema | None = None
     begin_s: float = 0.0
-    """What is taken off all times."""
+    """Time of the first request in the file, in seconds; every arrival is counted from it."""
     ticks_per_s: float = 1.0
     last_arrival_s: float = 0.0
     parents: dict[int, int] = field(default_factory=dict)

@@ -24,7 +24,7 @@ MAX_BLOCKS = 100_000_000
 
 @dataclass(frozen=True)
 class _Columns:
-    """What a publisher calls the columns that are read."""
+    """Names that a publisher gives to the columns that this module reads."""
 
     name: str
     time: str
