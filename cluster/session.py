@@ -68,7 +68,7 @@ class Session:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def ask(self, do: str, timeout_s: float = ANSWER_TIMEOUT_S, **given: Any) -> Any:
+    def ask(self, do: str, /, *, answer_within_s: float = ANSWER_TIMEOUT_S, **given: Any) -> Any:
         """Return the agent's answer; raises ServerError if it refuses, ServerLostError if it is gone."""
         number = next(self._numbers)
         answers: queue.SimpleQueue[Message] = queue.SimpleQueue()
@@ -78,10 +78,10 @@ class Session:
             self._answers[number] = answers
         try:
             self._send({"do": do, "number": number, **given})
-            answer = answers.get(timeout=timeout_s)
+            answer = answers.get(timeout=answer_within_s)
         except queue.Empty:
             raise ServerError(
-                f"server {self.server} did not answer '{do}' within {timeout_s:g} s: is it overloaded?"
+                f"server {self.server} did not answer '{do}' within {answer_within_s:g} s: is it overloaded?"
             ) from None
         finally:
             with self._lock:
