@@ -24,6 +24,8 @@ SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 NETWORK = "10.77.0"
 BRIDGE = "weirbr"
 LOOK_S = 0.05
+GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
+"""Ends a server with the test that made it."""
 READY_S = 20.0
 CLOCK_STEP_S = 1000
 """Monotonic clocks of two servers in turn differ by it. CLOCK_BOOTTIME is left alone: by it the kernel says
@@ -60,7 +62,7 @@ class TestServer:
         log = self.home / "sshd.log"
         with log.open("wb") as said:
             self.sshd = subprocess.Popen(
-                ["ip", "netns", "exec", self.namespace, *command, SSHD, "-D", "-e", "-f", self.config],
+                [*GUARD, "ip", "netns", "exec", self.namespace, *command, SSHD, "-De", "-f", self.config],
                 stdin=subprocess.DEVNULL, stdout=said, stderr=said,
             )  # fmt: skip
         deadline_s = time.monotonic() + READY_S
@@ -140,6 +142,7 @@ def test_servers(names: Sequence[str]) -> Iterator[TestServers]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-servers-")))
         made = TestServers(folder)
         _keygen(folder / "key")
+        _run(f"ip link del {BRIDGE}", False)  # what a test that was killed left
         _run(f"ip link add {BRIDGE} type bridge")
         stack.callback(_run, f"ip link del {BRIDGE}", False)
         _run(f"ip addr add {NETWORK}.1/24 dev {BRIDGE}")
@@ -155,6 +158,7 @@ def test_servers(names: Sequence[str]) -> Iterator[TestServers]:
 def _server(folder: Path, name: str, number: int) -> Iterator[TestServer]:
     namespace, cable = f"weir-{name}", f"weir-{name}"
     with contextlib.ExitStack() as stack:
+        _run(f"ip netns del {namespace}", False)
         _run(f"ip netns add {namespace}")
         stack.callback(_run, f"ip netns del {namespace}", False)
         _run(f"ip link add {cable} type veth peer name eth0 netns {namespace}")

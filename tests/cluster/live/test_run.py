@@ -1,5 +1,6 @@
 """A run over servers: the same counts as on one machine, nothing left behind, also where a server is lost."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,14 +17,15 @@ from scapy.utils import RawPcapNgReader
 
 from tests.cluster.servers import CLOCK_STEP_S, TestServers
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
-SMALL = ("--requests", "40", "--gpu-blocks", "4", "--dram-blocks", "8", "--scale", "20000", "--speed", "4")
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(1800)]
+SMALL = ("--requests", "24", "--gpu-blocks", "4", "--dram-blocks", "8", "--scale", "20000", "--speed", "4")
 STAR = ("--topo", "star", "--hosts", "4", "--stores", "2")
 LONG = ("--modes", "no_pool", "--speed", "1", "--requests", "400")
 LEAFSPINE = ("--topo", "leafspine", "--hosts", "6", "--stores", "3", "--leaves", "3", "--spines", "2")
-RUN_TIMEOUT_S = 240.0
-LOST_WITHIN_S = 60.0
+RUN_TIMEOUT_S = 900.0
+LOST_WITHIN_S = 120.0
 LOOK_S = 0.1
+USED_S = 0.05
 IDLE = ("sshd", "sshd-session", "sshd-auth", "unshare")
 """What runs on a server when nothing of ours does."""
 
@@ -104,10 +106,9 @@ def test_servers_count_what_one_machine_counts(
 def test_a_server_that_is_lost_ends_the_run_and_leaves_nothing_on_the_others(
     servers: TestServers, tmp_path: Path
 ) -> None:
-    names = ("a", "b", "c")
     before = folders()
-    file = servers.write_file(names)
-    arguments = (*LEAFSPINE, *LONG, "--servers", str(file))
+    file = servers.write_file(("a", "c"))
+    arguments = (*STAR, *LONG, "--servers", str(file))
     with subprocess.Popen(
         command(tmp_path, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
@@ -117,26 +118,26 @@ def test_a_server_that_is_lost_ends_the_run_and_leaves_nothing_on_the_others(
     assert run.returncode == 2, said + complaint
     assert "server c was lost: its connection ended" in complaint
     assert json.loads((tmp_path / "summary.json").read_text())["crashed"]["server"] == "c"
-    assert_idle(servers, ("a", "b"))
+    assert_idle(servers, ("a",))
     on_dead_server = folders() - before
     assert len(on_dead_server) <= 1
     servers.servers["c"].restart()
 
 
 def wait_until_serving(servers: TestServers, name: str, run: subprocess.Popen[str]) -> None:
-    """Until nodes play on a server: some process of it has used CPU time after all were started."""
+    """Until nodes play on a server: one of them has used more CPU time than when it was first seen."""
     deadline_s = time.monotonic() + RUN_TIMEOUT_S
+    first_s: dict[int, float] = {}
     while time.monotonic() < deadline_s:
         assert run.poll() is None, run.communicate()
         for process in servers.servers[name].processes():
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 if process.name().startswith("hostlib.node"):
-                    time.sleep(3.0)
-                    return
-            except psutil.NoSuchProcess:
-                continue
+                    used_s = sum(process.cpu_times()[:2])
+                    if used_s > first_s.setdefault(process.pid, used_s) + USED_S:
+                        return
         time.sleep(LOOK_S)
-    raise AssertionError(f"no node runs on {name}")
+    raise AssertionError(f"no node plays on {name}")
 
 
 def test_a_run_that_is_killed_leaves_nothing(servers: TestServers, tmp_path: Path) -> None:
