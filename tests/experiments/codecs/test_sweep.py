@@ -12,6 +12,7 @@ from experiments.codecs.streams import Streams, simulated
 from experiments.codecs.sweep import Codec, cost_of, replayed, ttft_ms
 from scenario import Scenario
 from simulator.simulation import simulate
+from tests.experiments.summaries import assert_described
 from workload.compression import NONE
 
 PLAIN, CACHEGEN = Codec(NONE), Codec("cachegen")
@@ -59,6 +60,7 @@ def test_the_command_leaves_a_page(tmp_path: Path) -> None:
     given = ["--shapes", "agents", "--blocks", "300", "--requests", "60", "--simulated-requests", "20"]
     given += ["--seeds", "2", "--links", "200", "--simulated", "300", "--stream-links", "200"]
     assert main([*given, "--results", str(tmp_path)]) == 0
+    assert_described("codecs", tmp_path / "summary.json")
     page = (tmp_path / "report.html").read_text()
     for shown in ("Prefix hits of the pool", "Time to first token", "Streams at levels", "±"):
         assert shown in page

@@ -12,6 +12,7 @@ import pytest
 from experiments.guidelines.__main__ import main
 from experiments.guidelines.cases import PUBLISHED, SEGMENT_BYTES, cases
 from experiments.guidelines.result import Measured, compare
+from tests.experiments.summaries import assert_described
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 8])
@@ -55,6 +56,7 @@ def test_the_network_is_what_limits_many_readers(tmp_path: Path) -> None:
     assert main([*few, "--results", str(tmp_path)]) == 0
     assert "One hot page" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "log.jsonl").exists()
+    assert_described("guidelines", tmp_path / "summary.json")
     found = json.loads((tmp_path / "summary.json").read_text())["cases"]
     rates = {(case["guideline"], case["label"]): case["runs"][0]["mbyte_s"] for case in found}
     assert all(rate > 0 for rate in rates.values())

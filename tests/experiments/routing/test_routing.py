@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.routing.__main__ import main
+from tests.experiments.summaries import assert_described
 
 
 def test_a_pool_spares_prefill_whoever_routes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,6 +16,7 @@ def test_a_pool_spares_prefill_whoever_routes(tmp_path: Path, capsys: pytest.Cap
     for part in ("agents, 1 times its rate", "blind with a pool over aware without"):
         assert part in said
         assert part in page
+    assert_described("routing", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     (point,) = summary["point"]
     assert (point["with_pool"], point["without"]) == ("round_robin", "conductor")
