@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def removed(program: ir.Program) -> frozenset[str]:
-    """Return the names of instances whose type is a typedef of an extern and that nothing uses. A read into a
-    variable that nothing reads is no use. Instances of an extern by its own name stay, with or without use."""
+    """Return the names of instances whose type is a typedef of an extern and that nothing uses. A read into
+    a variable that nothing reads is no use. Instances of an extern by its own name stay, used or not."""
     candidates = frozenset(extern.name for extern in program.externs if extern.has_typedef)
     if not candidates:
         return candidates

@@ -129,8 +129,8 @@ apply { t.apply(); }
     assert [param.bitwidth for param in info.actions[-1].params] == [0, 9]
 
 
-# As p4c-bm2-ss does: it keeps extern instances without a use, but for those of a typedef's name. A read into a
-# variable that nothing reads is no use.
+# As p4c-bm2-ss does: it keeps extern instances without a use, but for those of a typedef's name. A read into
+# a variable that nothing reads is no use.
 @pytest.mark.parametrize(
     ("uses", "kept"),
     [
