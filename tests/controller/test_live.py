@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from controller.worker import SwitchWorker
 
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
+pytestmark = pytest.mark.root
 
 
 def key(number: int) -> bytes:

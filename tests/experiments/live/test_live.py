@@ -12,7 +12,6 @@ from tests.experiments.live.pseudo_terminal import run_in_terminal
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("end-to-end"),
 ]
 RUN = (
     sys.executable, "-m", "experiments.run", "--live", "1", "--modes", "pool", "--requests", "30",

@@ -15,8 +15,6 @@ from experiments.simulate_faults.switch import PROGRAM
 from tests.slow import rest_slow
 from topologies.engines import Artifacts, make_engine
 
-pytestmark = pytest.mark.xdist_group("gray failures")  # what a cut costs is found out once
-
 OPERATIONS = 1_000
 FROM_S, FOR_S = 2.0, 7.0
 SEED = 2

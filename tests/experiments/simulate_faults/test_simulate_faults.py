@@ -30,9 +30,6 @@ from v1model.p4runtime.pipeline import Pipeline
 OPERATIONS = 300
 
 
-pytestmark = pytest.mark.xdist_group("simulated faults")  # one program for all
-
-
 @pytest.fixture(scope="module", autouse=True)
 def quiet() -> None:
     """That a switch goes is no news here."""

@@ -12,8 +12,6 @@ from experiments.study.__main__ import main
 from experiments.study.summary import TIMES
 from tests.experiments.browser import look, needs_chromium
 
-pytestmark = pytest.mark.xdist_group("study report")
-
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
