@@ -23,9 +23,8 @@ INCAST = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "columns"), [(INCAST, 80), pytest.param(RUN, 120, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "columns"), [(INCAST, 80), (RUN, 120)])
 def test_links_tiers_pool_and_decisions_are_seen_while_it_runs(
     command: tuple[str, ...], columns: int, tmp_path: Path
 ) -> None:

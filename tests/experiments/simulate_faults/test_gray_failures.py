@@ -18,8 +18,7 @@ from topologies.engines import Artifacts, make_engine
 OPERATIONS = 1_000
 FROM_S, FOR_S = 2.0, 7.0
 SEED = 2
-QUICK = ("black_hole", "slow_disk")
-"""One kind of the network's and one of the disk's."""
+QUICK = ("black_hole",)
 FAILED = ("TransferTimeoutError", "PutRefusedError", "CorruptBlockError", "OverloadedError")
 
 
