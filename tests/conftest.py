@@ -1,10 +1,15 @@
 """What holds for all tests."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Tests start hundreds of Python processes. Where the environment forbids bytecode, as in many containers, all
+# of them would compile all modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Tests run the simulator's Python files, which they may replace parts of; test_compiled.py compares the two.
 os.environ.setdefault("WEIR_COMPILED", "0")
 # Commands that choose a size of values would start this process again.
