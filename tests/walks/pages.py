@@ -32,10 +32,16 @@ class Block(NamedTuple):
     body: str
 
 
-def blocks_of(page: Path) -> Iterator[Block]:
-    """Return the blocks of code of a page, in order."""
-    for kind, title, body in _BLOCK.findall(page.read_text()):
+def blocks_of(text: str) -> Iterator[Block]:
+    """Return the blocks of code of a text, in order."""
+    for kind, title, body in _BLOCK.findall(text):
         yield Block(kind, title, body)
+
+
+def parts_of(page: Path) -> dict[str, str]:
+    """Return the sections of a page by their headings."""
+    parts = re.split(r"^## (.*)$", page.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def essence(line: str) -> str:
@@ -71,8 +77,13 @@ def run(command: str, folder: Path) -> tuple[int, str]:
 
 def follow(page: Path, folder: Path) -> None:
     """Do in `folder` what a page says, block by block; asserts that it comes out as it says."""
+    do(page.read_text(), folder)
+
+
+def do(text: str, folder: Path) -> None:
+    """Do in `folder` what a text says, block by block; asserts that it comes out as it says."""
     said, commands = "", 0
-    for block in blocks_of(page):
+    for block in blocks_of(text):
         if block.kind == "sh":
             code, said = run(block.body, folder)
             assert (code != 0) == (block.title == FAILS), f"{block.body}\n{said}"
