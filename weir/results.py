@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Play", "Results", "ResultsError", "load"]
+
 
 class ResultsWarning(UserWarning):
     """A run of an earlier version, which did not write all that this one does."""

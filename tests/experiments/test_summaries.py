@@ -95,7 +95,8 @@ def test_a_missing_key_is_noticed() -> None:
 
 
 FAULT = FaultResult(
-    fault=next(iter(CASES)), topology="star", operations=9, failed=0, refused=0, wrong_blocks=0, lost_blocks=0,
+    fault=next(iter(CASES)), topology="star", operations=9, failed=0, refused=0, wrong_blocks=0,
+    lost_blocks=0,
     evictions=0, suspicions=1, recover_s=0.5, p99_ms=dict.fromkeys(PHASES, 1.0), slowest_ms=2.0, cpu=0.5,
     why={},
 )  # fmt: skip

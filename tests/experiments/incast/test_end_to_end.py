@@ -18,7 +18,6 @@ from tests.experiments.summaries import assert_described
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("incast"),
 ]
 
 SMALL = (
