@@ -310,6 +310,9 @@ class Streamed:
     mean_level: Interval
     text_share: Interval
     """Blocks that were left to be computed, as a share."""
+    ttft_p50_ms: Interval
+    prefill_s: Interval
+    """GPU time of prefill, over all requests."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
