@@ -22,12 +22,14 @@ settings.register_profile("thorough", parent=settings.get_profile("quick"), max_
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test on a real network is played once more when it fails; the summary names it as RERUN.
 
     Its packets share two cores with whatever else runs, and a burst of other work that outlasts a protocol's
-    timeout is the machine's doing. A defect fails twice.
+    timeout is the machine's doing. A defect fails twice. The engines' environment has no plugin for that.
     """
+    if not config.pluginmanager.hasplugin("rerunfailures"):
+        return
     for item in items:
         if item.get_closest_marker("root"):
             item.add_marker(pytest.mark.flaky(reruns=1))
