@@ -26,9 +26,6 @@ from experiments.faults.page import write_page as write_faults
 from experiments.faults.result import PHASES, Result
 from experiments.faults.soak import Soaked
 from experiments.faults.soak import write_page as write_soak
-from experiments.guidelines.cases import cases
-from experiments.guidelines.page import write_page as write_guidelines
-from experiments.guidelines.result import Measured
 from experiments.simulate_faults.page import write_page as write_simulated
 from experiments.simulate_faults.run import Outcome
 from experiments.validate.page import write_page as write_validation
@@ -85,14 +82,6 @@ def test_congestion(tmp_path: Path) -> None:
     point = Point("hits_beside", "both", 1.0, 0.0213, 0.987, 0.75, 44.0, 5, 0, 0, 0.4, (10.0, 30.0))
     text = text_of(write_congestion(tmp_path, ABOUT, [point, replace(point, mode="none", hits_p99_ms=None)]))
     for shown in ("seed 3", "2.13", "0.987", "75.0", "hits wait: p99 30 ms, alone 10 ms", "kept up"):
-        assert shown in text
-
-
-def test_guidelines(tmp_path: Path) -> None:
-    case = cases(4)[0]
-    found = {case: [Measured(1.25, 30.0, 0), Measured(1.75, 40.0, 2)]}
-    text = text_of(write_guidelines(tmp_path, ABOUT, found, [], ["2 requests could not be loaded"]))
-    for shown in ("seed 3", case.label, "1.50", "35.0", "did not keep up: 2 requests could not be loaded"):
         assert shown in text
 
 
