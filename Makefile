@@ -148,11 +148,11 @@ corpus: $(READY) ## what the compiler says of every v1model program below DIR
 	@$(PYTHON) -m v1model.corpus $(DIR)
 
 test: $(READY_ALL) $(SHELL_READY) ## every test that this machine can run
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR --durations=20 tests
+	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rR --durations=20 tests
 
 test-slow: $(READY_ALL) ## the tests that take long (Prometheus, tshark, a browser, from Debian), and made-up examples by the hundred
 	@sh scripts/test-slow-setup.sh
-	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadgroup --durations=20 -m "slow or hypothesis" tests
+	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=20 -m "slow or hypothesis" tests
 
 test-bmv2: $(READY_ALL) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests

@@ -1,5 +1,4 @@
-"""Hooks of mkdocs: links to files of the repository that are no pages become their paths, and the site's search
-needs nothing from the internet.
+"""Hooks of mkdocs: links to files that are no pages become their paths, and search works without the internet.
 
 On the site there is nothing to go to; where the repository is read, the links work.
 """

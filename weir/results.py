@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Play", "Results", "ResultsError", "load"]
+
 
 class ResultsError(Exception):
     """A folder without results, or with some that can't be read; the message says which file and why."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from pydantic.dataclasses import dataclass as declared
 from rich.table import Table
 
 from commands.command import Screen, run_command
+from commands.cores import whole_cores
 from commands.declarations import DECLARED, OneOf, Within
 from commands.intervals import Interval, mean_interval
 from commands.options import read
@@ -131,7 +131,7 @@ def compute(options: RoutingOptions, screen: Screen) -> Seeds:
 
     with screen.progress() as progress:
         task = progress.add_task("simulating", total=len(jobs))
-        done = run_all(work, jobs, os.cpu_count() or 1, lambda: progress.advance(task))
+        done = run_all(work, jobs, whole_cores(), lambda: progress.advance(task))
     by_case: Seeds = {case: [] for case in cases}
     for (case, _), figures in zip(jobs, done, strict=True):
         by_case[case].append(figures)

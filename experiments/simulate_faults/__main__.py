@@ -21,6 +21,7 @@ from typing import Annotated
 from pydantic.dataclasses import dataclass
 
 from commands.command import Screen, run_command
+from commands.cores import whole_cores
 from commands.declarations import DECLARED, Existing, Within
 from commands.options import read
 from commands.parallel import run_all
@@ -55,7 +56,7 @@ class Options:
     """Only the run of this seed."""
     plan: Annotated[Path | None, Existing()] = None
     """Only the run of a plan that a failed run left."""
-    processes: Annotated[int, Within(1, 1024)] = os.cpu_count() or 1
+    processes: Annotated[int, Within(1, 1024)] = whole_cores()
     """Runs at once."""
     tries: Annotated[int, Within(0, 100_000)] = 100
     """Runs spent on making a failed one smaller."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from controller.worker import SwitchWorker
     from topologies.engines import Artifacts
 
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
+pytestmark = pytest.mark.root
 
 BLOCKS = 24
 """Baselines need twenty."""

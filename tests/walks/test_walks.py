@@ -15,7 +15,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("end-to-end"),
     pytest.mark.timeout(2 * MOST_S),
 ]
 

@@ -46,7 +46,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("dir", type=Path, help="a folder with P4 programs anywhere below it, or one program")
     parser.add_argument("-I", dest="include", action="append", type=Path, default=[], metavar="DIR")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="programs at a time (default: cores)"
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="programs at a time (default: cores)"
     )
     parser.add_argument(
         "--timeout", type=float, default=TIMEOUT_S, help="seconds for a program (default: %(default)g)"

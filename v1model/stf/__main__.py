@@ -40,7 +40,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m v1model.stf", description=__doc__)
     parser.add_argument("dir", type=Path, help="a folder with *.stf beside their *.p4, or one *.stf")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="tests at a time (default: cores)"
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="tests at a time (default: cores)"
     )
     parser.add_argument(
         "--timeout", type=float, default=TIMEOUT_S, help="seconds for a test (default: %(default)g)"

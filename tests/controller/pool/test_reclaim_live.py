@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("live"),
 ]
 
 PROGRAM = Path(__file__).parents[3] / "p4" / "weir.p4"

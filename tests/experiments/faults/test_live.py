@@ -22,7 +22,6 @@ from topologies.registry import make_topology
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("faults"),
 ]
 
 

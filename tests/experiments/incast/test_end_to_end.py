@@ -17,7 +17,6 @@ from experiments.incast.__main__ import main
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("incast"),
 ]
 
 SMALL = (

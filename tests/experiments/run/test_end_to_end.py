@@ -16,7 +16,6 @@ from topologies import remains
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("end-to-end"),
 ]
 SMALL = (
     "--requests",

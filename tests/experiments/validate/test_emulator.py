@@ -93,7 +93,6 @@ def test_an_incast_asks_for_the_same_blocks_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.xdist_group("network")
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces")
 def test_emulator_and_simulator_find_the_same_blocks(tmp_path: Path) -> None:

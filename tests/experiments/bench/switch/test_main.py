@@ -55,6 +55,7 @@ def test_a_short_run_writes_its_summary(tmp_path: Path) -> None:
     assert "GET hits" in done.stdout
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.root
 def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:
