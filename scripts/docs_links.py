@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: links to files that are no pages become their paths, and search works without the internet.
+"""Hooks of mkdocs: links to files that are no pages become paths, and search works without the internet.
 
 On the site there is nothing to go to; where the repository is read, the links work.
 """

@@ -148,7 +148,7 @@ def passages(text: str) -> list[Passage]:
             cell = token.type.endswith("_open")
         elif token.type in ("heading_open", "heading_close"):
             heading = token.type == "heading_open"
-        elif token.type == "inline":
+        elif token.type == "inline" and not token.content.startswith(":::"):  # what mkdocstrings fills in
             found.append(Passage(line, words_of(token), not cell and not heading))
     return found
 
