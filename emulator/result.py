@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import metadata
 from pathlib import Path
 
 from hostlib.model.blending import BlendTotals
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAM = ROOT / "p4" / "weir.p4"
+"""The checkout, or the folder that pip installed the packages in."""
+PROGRAM = (ROOT / "weir" / "p4" / "weir.p4").resolve()
+"""The pool's P4 program: p4/weir.p4 of a checkout, or the copy in the package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +192,21 @@ def percentiles(values: Sequence[float]) -> Percentiles:
     )
 
 
+def is_checkout() -> bool:
+    """Return whether this is a checkout, which has Makefile, scripts and tests, or an installed package."""
+    return (ROOT / "Makefile").is_file()
+
+
+def version() -> str:
+    """Return the version of the installed distribution; "unknown" where the files were only copied."""
+    try:
+        return metadata.version("weir")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
 def revision() -> str:
-    """The git revision of this checkout, "+" when there are changes; "unknown" outside git."""
+    """Return the git revision of this checkout, "+" when there are changes; outside git the version."""
     # A tarball may lie inside of another repository. A checkout may be somebody else's: sudo make run.
     git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
     try:
@@ -202,5 +218,5 @@ def revision() -> str:
             )
         )
     except OSError:
-        return "unknown"
-    return described if described and Path(top) == ROOT else "unknown"
+        return version()
+    return described if described and Path(top) == ROOT else version()

@@ -15,7 +15,9 @@ KINDS = ("png", "svg")
 
 def panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Figure, Any]:
     """A figure of so many inches and its axes, as matplotlib's subplots gives them."""
-    return _pyplot().subplots(rows, columns, figsize=size, layout="constrained", **more)
+    figure: Figure
+    figure, axes = _pyplot().subplots(rows, columns, figsize=size, layout="constrained", **more)
+    return figure, axes
 
 
 def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = KINDS) -> list[Path]:

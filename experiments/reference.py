@@ -1,4 +1,4 @@
-"""Write what is made of the declared keys: the table that make checks, the reference page, the JSON schema.
+"""Write what is made of declarations: the table that make checks, reference pages, schemas, the version.
 
     python -m experiments.reference
 
@@ -20,7 +20,8 @@ from commands.declarations import PREFIX, Key, bound, keys_of
 from commands.options import shown
 from commands.table import TABLE
 from emulator.result import ROOT
-from experiments.commands import ANY, declared, keys_by_command
+from experiments import versions
+from experiments.keys import ANY, declared, keys_by_command
 from scenario import Scenario
 
 SCHEMA: Final = ROOT / "docs" / "scenario.schema.json"
@@ -55,7 +56,7 @@ def main() -> int:
 
 def made() -> dict[Path, str]:
     """Return the text of each generated file."""
-    return {TABLE: table(), PAGE: page(), SCHEMA: schema()}
+    return {TABLE: table(), PAGE: page(), SCHEMA: schema()} | versions.made()
 
 
 def table() -> str:

@@ -192,9 +192,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"  {shape.name:15} {shape.what} ({shape.requests_per_s:g}/s)" for shape in EVERY_SHAPE.values()
     )
     parser = argparse.ArgumentParser(
-        prog="python -m workload.generate",
+        prog="weir trace generate",
         description="Write a generated trace in Mooncake's schema (JSON lines) to standard output.",
-        epilog=f"shapes:\n{shapes}\n\nexample:\n  python -m workload.generate --shape rag > rag.jsonl",
+        epilog=f"shapes:\n{shapes}\n\nexample:\n  weir trace generate --shape rag > rag.jsonl",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2 for bad input."""
 
     def parse(given: Sequence[str]) -> ClaimsOptions:
-        return read(ClaimsOptions, given, "python -m experiments.claims", __doc__ or "")
+        return read(ClaimsOptions, given, "weir claims", __doc__ or "")
 
     return run_command(arguments, parse, _run, interrupted="interrupted")
 

@@ -61,7 +61,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 for bad input."""
-    return run_command(arguments, lambda given: read(Options, given, "make codecs", __doc__ or ""), _work)
+    return run_command(arguments, lambda given: read(Options, given, "weir codecs", __doc__ or ""), _work)
 
 
 def _work(screen: Screen, options: Options) -> int:

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2: it could not run."""
 
     def parse(given: Sequence[str]) -> GuidelinesOptions:
-        return read(GuidelinesOptions, given, "python -m experiments.guidelines", __doc__ or "")
+        return read(GuidelinesOptions, given, "weir guidelines", __doc__ or "")
 
     return run_command(arguments, parse, _run)
 

@@ -101,7 +101,7 @@ class Options(TraceOptions):
 def parse_options(arguments: Sequence[str]) -> Options:
     """Options from the command line and the environment; raises OptionError."""
     description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
-    options = read(Options, arguments, "python -m experiments.policies", description)
+    options = read(Options, arguments, "weir policies", description)
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     if options.events is not None and options.links != USUAL_LINKS:

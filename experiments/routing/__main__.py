@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2 for bad input."""
 
     def parse(given: Sequence[str]) -> RoutingOptions:
-        return read(RoutingOptions, given, "python -m experiments.routing", __doc__ or "")
+        return read(RoutingOptions, given, "weir routing", __doc__ or "")
 
     return run_command(arguments, parse, _run)
 

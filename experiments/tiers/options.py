@@ -100,4 +100,4 @@ class TiersOptions(TraceOptions):
 def parse_options(arguments: Sequence[str]) -> TiersOptions:
     """Options from the command line and the environment; raises OptionError."""
     description = "Simulate traces in the whole hierarchy, under each rule, gate and prefetch."
-    return read(TiersOptions, arguments, "python -m experiments.tiers", description)
+    return read(TiersOptions, arguments, "weir tiers", description)

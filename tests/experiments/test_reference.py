@@ -9,7 +9,7 @@ import pytest
 from commands.declarations import Each, Key
 from commands.table import TABLE
 from emulator.result import ROOT
-from experiments.commands import ANY, COMMANDS, keys_by_command, keys_of_command
+from experiments.keys import ANY, WITH_KEYS, keys_by_command, keys_of_command
 from experiments.reference import made
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -36,10 +36,10 @@ def test_generated_files_are_those_of_the_declarations(path: Path) -> None:
 
 def test_every_target_that_runs_a_program_has_its_keys_declared() -> None:
     phony = MAKEFILE.split(".PHONY:")[1].splitlines()[0].split()
-    assert {command.split()[0] for command in COMMANDS} <= set(phony)
+    assert {command.split()[0] for command in WITH_KEYS} <= set(phony)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", WITH_KEYS)
 def test_every_key_has_a_help_of_its_own(command: str) -> None:
     for key in keys_of_command(command):
         assert key.help.endswith("."), key.name
@@ -88,7 +88,7 @@ TEXTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", WITH_KEYS)
 def test_the_check_says_of_numbers_and_names_what_the_program_says(command: str) -> None:
     """A run of the check for each text has all variables of a command."""
     unchecked = ("path", "file", "text", "name_or_file")

@@ -74,7 +74,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    program = "python -m experiments.bench.emulation"
+    program = "weir bench emulation"
     return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import GRAY_FAULTS, Fault, Plan
 from experiments.simulate_faults.run import Outcome, run
-from experiments.simulate_faults.switch import PROGRAM
 from tests.slow import rest_slow
 from topologies.engines import Artifacts, make_engine
 

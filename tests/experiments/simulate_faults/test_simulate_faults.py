@@ -14,12 +14,12 @@ import pytest
 
 from commands.errors import OptionError
 from controller.config import DEFAULT_LIMITS, Limits
+from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import Fault, Plan
 from experiments.simulate_faults.run import run
 from experiments.simulate_faults.shrink import minimal, shrink
-from experiments.simulate_faults.switch import PROGRAM
 from experiments.simulate_faults.virtual_time import JumpingSelector
 from hostlib.client.client import Client
 from hostlib.protocol.seal import Seal

@@ -46,7 +46,7 @@ class UnknownNameError(ConfigError):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; the exit code."""
+    """Carry out what stands behind `weir pool`. Returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
         return asyncio.run(_run(options))
@@ -188,9 +188,8 @@ def _settings(path: Path) -> PoolConfig:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="weir", description=__doc__.partition("\n")[0])
-    pool = parser.add_subparsers(required=True, metavar="pool").add_parser(
-        "pool", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    pool = argparse.ArgumentParser(
+        prog="weir pool", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     pool.add_argument("--settings", required=True, help="file with the settings of an engine's pool, in JSON")
     pool.add_argument("--json", action="store_true", help="print JSON")
@@ -207,7 +206,7 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("name", help="of a model or key space")
         if command == "pin":
             one.add_argument("--seconds", type=_seconds, default=3600, help="how long, 3600 by default")
-    return parser
+    return pool
 
 
 def _seconds(given: str) -> int:
