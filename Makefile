@@ -169,6 +169,7 @@ lint: $(READY_ALL)
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-cache
+	@$(PYTHON) scripts/prose.py
 
 docs: setup-docs ## build the site in build/site: every link and anchor checked
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict

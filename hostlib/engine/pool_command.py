@@ -72,7 +72,7 @@ async def _run(options: argparse.Namespace) -> int:
 
 
 async def run(client: BlockClient, seal: Seal, config: PoolConfig, options: argparse.Namespace) -> int:
-    """Carry out what was asked for, by way of a client; the exit code."""
+    """Carry out what was asked for, through a client; returns the exit code."""
     lists = Lists(client, seal, config.replicas)
     name: str | None = options.name
     if name is not None and name not in (names := await lists.names()):
