@@ -27,7 +27,7 @@ ROLES = ("node", "store", "switch", "controller")
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredRun:
+class Measured:
     """One run. CPU times are microseconds a fragment that reached a node."""
 
     sigma: float
@@ -54,9 +54,7 @@ class MeasuredRun:
         return sum(self.program_us.values()) + sum(self.kernel_us.values())
 
 
-def play(
-    options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network
-) -> MeasuredRun:
+def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network) -> Measured:
     """Build the network at this sigma and play once, with the pool."""
     scenario = make_scenario(replace(options, emulation=replace(options.emulation, sigma=sigma)))
     began_s = time.monotonic()
@@ -69,7 +67,7 @@ def play(
     return summarize(sigma, measured.started_s - began_s, measured)
 
 
-def summarize(sigma: float, start_s: float, measured: Measurements) -> MeasuredRun:
+def summarize(sigma: float, start_s: float, measured: Measurements) -> Measured:
     """A play's figures from what its parts measured."""
     workers = measured.workers.values()
     fragments = sum(worker["endpoint"]["received"] for worker in workers)
@@ -77,7 +75,7 @@ def summarize(sigma: float, start_s: float, measured: Measurements) -> MeasuredR
     complaints = [*strain(measured).complaints()]
     if unfinished := sum(worker["requests"] - worker["node"]["completed"] for worker in workers):
         complaints.append(f"{unfinished} requests were not served")
-    return MeasuredRun(
+    return Measured(
         sigma=sigma,
         start_s=round(start_s, 1),
         fragments_per_s=round(fragments / measured.wall_s, 1),
