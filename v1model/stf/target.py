@@ -18,7 +18,9 @@ class EmbeddedTarget:
     """A program on a switch without interfaces; packets are run to completion one by one."""
 
     def __init__(self, program: Path, externs: Path | None = None, tracing: Tracing = Tracing.OFF) -> None:
-        self.data_plane = Switch(compile_p4(program, externs=externs, tracing=tracing))
+        # Who wants traces looks at few packets, so the build is the quick one.
+        quick = tracing is not Tracing.OFF
+        self.data_plane = Switch(compile_p4(program, externs=externs, tracing=tracing, quick=quick))
         self._received: dict[int, list[bytes]] = defaultdict(list)
 
     def __enter__(self) -> EmbeddedTarget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,10 +74,8 @@ class Controller:
         self.info = p4info(compiled.program)
         self.switch = Switch(compiled)
         self.pipeline = Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=self.info), self.switch)
-        self.ids = {
-            part.preamble.alias: part.preamble.id
-            for part in (*self.info.tables, *self.info.actions, *self.info.action_profiles)
-        }
+        parts: list[Any] = [*self.info.tables, *self.info.actions, *self.info.action_profiles]
+        self.ids = {part.preamble.alias: part.preamble.id for part in parts}
 
     def __call__(self, kind: int, table: str, keys: list[int], action: str, *arguments: int) -> str:
         update = p4runtime_pb2.Update(type=kind)  # type: ignore[arg-type]  # it is one of the enum's
