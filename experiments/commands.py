@@ -52,6 +52,14 @@ class StfOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class TestgenOptions:
+    """What `make testgen` has P4Testgen make tests of (v1model.stf.testgen)."""
+
+    directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
+    """Folder of v1model programs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class CorpusOptions:
     """What `make corpus` compiles (v1model.corpus)."""
 
@@ -143,6 +151,7 @@ COMMANDS: Final = {
     "bench values": "experiments.bench.values.__main__:ValuesOptions",
     "bench disturbance": "experiments.bench.disturbance.__main__:Options",
     "stf": f"{HERE}:StfOptions",
+    "testgen": f"{HERE}:TestgenOptions",
     "corpus": f"{HERE}:CorpusOptions",
     "test-bmv2": f"{HERE}:TestOptions",
     "mutate": "experiments.mutate.__main__:Options",

@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 class EmbeddedTarget:
     """A program on a switch without interfaces; packets are run to completion one by one."""
 
-    def __init__(self, program: Path, externs: Path | None = None, tracing: Tracing = Tracing.OFF) -> None:
-        # Who wants traces looks at few packets, so the build is the quick one.
-        quick = tracing is not Tracing.OFF
+    def __init__(
+        self,
+        program: Path,
+        externs: Path | None = None,
+        tracing: Tracing = Tracing.OFF,
+        *,
+        quick: bool = False,
+    ) -> None:
+        """`quick`: for few packets, for which the optimised build is not worth its time."""
         self.data_plane = Switch(compile_p4(program, externs=externs, tracing=tracing, quick=quick))
         self._received: dict[int, list[bytes]] = defaultdict(list)
 

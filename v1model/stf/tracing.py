@@ -28,7 +28,7 @@ class _OutcomesTarget(EmbeddedTarget):
     """Shows all outcomes of each packet before it comes in."""
 
     def __init__(self, options: argparse.Namespace, wanted: TraceFilter, tracing: Tracing) -> None:
-        super().__init__(options.program, options.externs, tracing)
+        super().__init__(options.program, options.externs, tracing, quick=True)
         self._json, self._wanted = options.json, wanted
 
     def send(self, port: int, data: bytes) -> None:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.outcomes:
             target: EmbeddedTarget = _OutcomesTarget(options, wanted, tracing)
         else:
-            target = EmbeddedTarget(options.program, options.externs, tracing)
+            target = EmbeddedTarget(options.program, options.externs, tracing, quick=True)
             show = as_json if options.json else as_text
             target.data_plane.trace(wanted, lambda event: print(show(event)))
         with target:
