@@ -417,7 +417,7 @@ class StorageNode:
         return reply._replace(generation=reason)
 
     def _on_list(self, address: str, message: wire.Message) -> None:
-        """Not answered where the asker knows a newer list of members: by this one, its blocks may be
+        """Not answered where who asks knows a newer list of members: by this one, its blocks may be
         another's. It asks again."""
         self.stats.lists += 1
         if not is_later(message.generation, self.members.epoch):

@@ -95,7 +95,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tests", type=int, default=20, help="of a program, at most (default: %(default)d)")
     parser.add_argument("--seed", type=int, default=1, help="P4Testgen's (default: %(default)d)")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="tests at a time (default: cores)"
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="tests at a time (default: cores)"
     )
     parser.add_argument(
         "--timeout",

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from emulator.result import PROGRAM
 from experiments.bench.switch import native_programs
 from experiments.bench.switch.cables import Cables
-from experiments.bench.switch.control import PROGRAM, Control, connect
+from experiments.bench.switch.control import Control, connect
 from experiments.bench.switch.errors import BenchError
 from experiments.bench.switch.load import LoadGenerator
 from experiments.bench.switch.plan import encode

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.experiments.summaries import assert_described
 from v1model.stf import testgen
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
@@ -93,6 +94,7 @@ def test_each_test_is_run_and_counted(
 ) -> None:
     stand_in(tmp_path, monkeypatch, {**TESTS, "4": TESTS["2"].replace("0001$", "0002$")})
     assert run(program, tmp_path / "out") == testgen.FAILURE
+    assert_described("testgen", tmp_path / "out" / "summary.json")
     tests = json.loads((tmp_path / "out" / "summary.json").read_text())["tests"]
     results = {name: test["result"] for name, test in tests.items()}
     assert results == {"route_1": "passed", "route_2": "passed", "route_3": "passed", "route_4": "failed"}
