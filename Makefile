@@ -21,7 +21,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled validate study claims worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled validate study claims worth stf testgen corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -136,6 +136,9 @@ bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots,
 
 stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)
 	@$(WEIR) stf $(DIR) $(if $(EXTERNS),--externs $(EXTERNS))
+
+testgen: $(READY) ## P4Testgen's tests of each v1model program below DIR (p4testgen on PATH)
+	@$(WEIR) testgen $(DIR)
 
 corpus: $(READY) ## what the compiler says of every v1model program below DIR
 	@$(WEIR) corpus $(DIR)

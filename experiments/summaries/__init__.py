@@ -29,6 +29,7 @@ SUMMARIES: Final[dict[str, type]] = {
     "blocks": parts.Blocks,
     "mutate": parts.Mutate,
     "stf": parts.Stf,
+    "testgen": parts.Stf,
     "corpus": parts.Corpus,
     "bench switch": parts.BenchSwitch,
     "bench tables": parts.BenchTables,
