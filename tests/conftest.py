@@ -23,7 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test on a real network is played once more when it fails; the summary names it as RERUN.
+    """A test on a real network is run once more when it fails; the summary names it as RERUN.
 
     Its packets share two cores with whatever else runs, and a burst of other work that outlasts a protocol's
     timeout is the machine's doing. A defect fails twice. The engines' environment has no plugin for that.

@@ -92,7 +92,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def batch_get(
         self, keys: list[str], target_locations: Sequence[Any] | None = None, target_sizes: Any = None
     ) -> list[torch.Tensor | None]:
-        """The same for many; a location that is not contiguous is filled by way of a copy."""
+        """Fill many locations; one that is not contiguous is filled through a copy."""
         targets = list(target_locations or [])
         if len(targets) != len(keys) or not all(isinstance(target, torch.Tensor) for target in targets):
             raise ValueError(f"{len(keys)} pages need as many tensors to be put into")

@@ -251,7 +251,7 @@ class Cluster:
         return flood
 
     def _adapted(self, switch: SwitchConfig) -> SwitchConfig:
-        """With the tenant, and by way of the proxy if there are any."""
+        """With the tenant, and through the proxy if there are any."""
         outside = None if self.plan.insider else self.plan.intruder
         working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != outside}
         ports = tuple(

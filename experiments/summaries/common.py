@@ -25,19 +25,10 @@ class Made:
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class MadeBy(Made):
-    """The same, with the engine that played or simulated."""
+    """The same, with the engine that run or simulated."""
 
     engine: str
     """Switch or simulator: embedded, bmv2, or a sentence about the simulator."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class Mean:
-    """A mean over seeds."""
-
-    mean: float
-    half: float
-    """Half of its 95 % confidence interval."""
 
 
 @dataclass(kw_only=True, config=DESCRIBED)

@@ -1,4 +1,4 @@
-"""Summaries of the experiments that play on the emulator."""
+"""Summaries of the experiments that run on the emulator."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from emulator.result import RunResult
 from experiments.engines.result import ModeResult
 from experiments.faults.intruders import Result as AttackResult
 from experiments.faults.result import Result as FaultResult
-from experiments.guidelines.cases import Case as GuidelineCase
-from experiments.guidelines.cases import Published
-from experiments.guidelines.result import Measured
 from experiments.incast.result import Point as PointOfIncast
 from experiments.summaries.common import DESCRIBED, MadeBy
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Run(MadeBy):
-    """One trace, played in several modes."""
+    """One trace, run in several modes."""
 
     topology: str
     trace: str
@@ -33,7 +30,7 @@ class Run(MadeBy):
     scale_chosen: str
     """By whom sigma was chosen: by the user, or by the machine."""
     start_s: float
-    """Second of the trace at which the play begins."""
+    """Second of the trace at which the run begins."""
     speed: float
     """Times as fast as the trace was recorded."""
     hosts: int
@@ -74,11 +71,11 @@ class Run(MadeBy):
     stored_share: float
     """Bytes of a stored block, as a share of the uncoded."""
     runs: dict[str, RunResult]
-    """By mode: the play whose median GET is the median of all plays of the mode."""
+    """By mode: the run whose median GET is the median of all runs of the mode."""
     repeats: dict[str, list[RunResult]] | None = None
-    """By mode: all plays, if there were several."""
+    """By mode: all runs, if there were several."""
     intervals: dict[str, dict[str, Interval]] | None = None
-    """By mode and figure, if there were several plays: the mean and its 95 % confidence interval."""
+    """By mode and figure, if there were several runs: the mean and its 95 % confidence interval."""
 
 
 @plain_dataclass(frozen=True)
@@ -168,7 +165,7 @@ class Faults(MadeBy):
     """Fragments of a block."""
     seed: int
     complete: bool
-    """Whether all cases were played."""
+    """Whether all cases were run."""
     cases: list[FaultCase]
 
 
@@ -249,36 +246,3 @@ class Congestion(MadeBy):
     queue: int | None
     """Packets that the queue of each of the switch's ports holds."""
     points: list[CongestionPoint]
-
-
-@plain_dataclass(frozen=True, kw_only=True)
-class MeasuredCase(GuidelineCase):
-    """A case, and what each run of it measured."""
-
-    runs: list[Measured]
-
-
-@plain_dataclass(frozen=True, kw_only=True)
-class ComparedRatio(Published):
-    """A published ratio beside ours."""
-
-    ratio: float
-    half: float | None
-    """Half of our ratio's 95 % confidence interval; null for one run."""
-    direction: str
-    """Whether ours grows where theirs does: the same, the other, or not clear."""
-    of_published: float
-    """Ours over theirs."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class Guidelines(MadeBy):
-    """Load through segments, beside the guidelines of Beluga's paper."""
-
-    seed: int
-    link_mbit_s: float
-    fast_link_mbit_s: float
-    seconds: float
-    """Length of a run."""
-    cases: list[MeasuredCase]
-    published: list[ComparedRatio]

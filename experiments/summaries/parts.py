@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 from commands.intervals import Interval
 from emulator.result import RunResult
 from experiments.bench.control.measure import Cost
-from experiments.bench.emulation.measure import Blast, Played
+from experiments.bench.emulation.measure import Blast, Measured
 from experiments.bench.switch.startup import ControlFigures
 from experiments.mutate.__main__ import Tried
 from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
@@ -287,7 +287,7 @@ class BenchEmulation(Made):
     topology: str
     blast: Blast
     """Bare datagrams, without Weir."""
-    sizes: dict[int, Played]
+    sizes: dict[int, Measured]
     """By number of nodes."""
 
 

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from commands.intervals import Interval
 from experiments.policies.replay import Result as Replayed
 from experiments.simulate_faults.run import Outcome as FaultyRun
-from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy, Mean
+from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
 from experiments.tiers.scenarios import Result as TiersPlayed
 
 
@@ -43,44 +43,6 @@ class Tiers(Made):
     options: Anything
     """All keys of the command, as it was given them."""
     results: list[TiersOfTrace]
-
-
-@dataclass(kw_only=True, config=OPEN)
-class RoutingCase:
-    """One shape, load, scheduler and shared memory. Any further key is a figure with mean and half."""
-
-    shape: str
-    load: float
-    """Times as fast as the shape is generated."""
-    scheduler: str
-    shared: str
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class RoutingRatio:
-    """The best scheduler that knows nothing of blocks, with the pool, over the best without it."""
-
-    shape: str
-    load: float
-    with_pool: str
-    """Scheduler with the pool."""
-    without: str
-    """Scheduler without it."""
-    ttft_ratio: Mean
-    prefill_ratio: Mean
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class Routing(MadeBy):
-    """Schedulers with and without a pool."""
-
-    hosts: int
-    requests: int
-    """Requests of a simulation."""
-    seeds: int
-    """Number of simulations of each case."""
-    cases: list[RoutingCase]
-    point: list[RoutingRatio]
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
@@ -268,62 +230,6 @@ class Validate(Made):
     emulator: list[EmulatorRow]
     overloaded: list[str]
     """Scenarios in which the machine did not keep up, so their rows do not count."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class CodedHits:
-    """Prefix hits of a pool with one codec."""
-
-    shape: str
-    blocks: int
-    """Memory of the pool, in uncoded blocks."""
-    codec: str
-    prefix_hit: Interval
-    sent: Interval
-    """Bytes sent, as a share of what plain blocks would take."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class CodedTimes:
-    """Times to the first token with one codec and coder."""
-
-    link_gbit_s: float
-    blocks: int
-    codec: str
-    coder: str
-    """Where coding takes place: cpu or gpu."""
-    ttft_p50_ms: Interval
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class Streamed:
-    """Streams at one level, or at levels of their choice."""
-
-    link_gbit_s: float
-    stored: str
-    """What storage nodes hold at the beginning."""
-    level: str
-    met_share: Interval
-    """Requests whose first token came in time, as a share."""
-    met_less_coarsest: Interval
-    """The same less that of the coarsest level."""
-    mean_level: Interval
-    text_share: Interval
-    """Blocks that were left to be computed, as a share."""
-    ttft_p50_ms: Interval
-    prefill_s: Interval
-    """GPU time of prefill, over all requests."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class Codecs:
-    """Compressed blocks against a larger pool."""
-
-    about: Anything
-    """Model, GPU, policy, requests, seeds, revision and engine."""
-    replayed: list[CodedHits]
-    simulated: list[CodedTimes]
-    streamed: list[Streamed]
 
 
 @dataclass(kw_only=True, config=DESCRIBED)

@@ -12,6 +12,7 @@ from emulator.result import ROOT
 from experiments import traffic, versions
 from experiments.keys import ANY, WITH_KEYS, keys_by_command, keys_of_command
 from experiments.reference import made
+from workload import trace
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 
@@ -48,7 +49,7 @@ def test_a_new_version_is_copied_to_all_that_state_it(monkeypatch: pytest.Monkey
 
 def test_every_field_of_a_trace_is_described() -> None:
     assert set(traffic.FIELDS) == set().union(
-        *(one.required | one.optional for one in (traffic.MOONCAKE, traffic.BAILIAN))
+        *(one.required | one.optional for one in (trace.MOONCAKE, trace.BAILIAN))
     )
 
 

@@ -12,7 +12,6 @@ from tests.walks.pages import ROOT, clone, follow
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("end-to-end"),
 ]
 
 
