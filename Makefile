@@ -21,7 +21,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study claims codecs worth stf corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled validate study claims worth stf testgen corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -90,9 +90,6 @@ tiers: $(READY_ALL) ## simulate a trace in the whole hierarchy: tier rules, gate
 incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)
 	@$(WEIR) incast
 
-guidelines: $(READY) ## load through segments: batch, request and block size, interleaving, one hot page, engines (NODES)
-	@$(WEIR) guidelines
-
 engines: told-engines ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
 	@nice -n 10 sh scripts/one-at-a-time.sh engines sh scripts/setup-engines.sh
 	@$(WEIR) engines
@@ -119,9 +116,6 @@ soak: $(READY) ## one network for long, under load and random faults: does anyth
 intruders: $(READY) ## one port floods the network while others work: what succeeds, whom it slows down (ATTACKS)
 	@$(WEIR) intruders
 
-routing: told-routing compiled ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
-	@$(WEIR) routing
-
 validate: told-validate compiled ## the simulator against the emulator and the literature
 	@$(WEIR) validate
 
@@ -134,9 +128,6 @@ claims: $(READY_ALL) compiled ## what merging and pools are worth where many rea
 simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
 	@$(WEIR) simulate-faults
 
-codecs: told-codecs compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
-	@$(WEIR) codecs
-
 worth: told-worth compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
 	@$(WEIR) worth
 
@@ -145,6 +136,9 @@ bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots,
 
 stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)
 	@$(WEIR) stf $(DIR) $(if $(EXTERNS),--externs $(EXTERNS))
+
+testgen: $(READY) ## P4Testgen's tests of each v1model program below DIR (p4testgen on PATH)
+	@$(WEIR) testgen $(DIR)
 
 corpus: $(READY) ## what the compiler says of every v1model program below DIR
 	@$(WEIR) corpus $(DIR)

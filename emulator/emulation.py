@@ -73,7 +73,7 @@ class Measurements:
     cpu: CpuUse = field(default_factory=CpuUse)
     timeline: list[Sample] = field(default_factory=list)
     usage: dict[str, CpuTime] = field(default_factory=dict)
-    """CPU time while the trace was played, by role: node, store, switch, controller, watch (this process),
+    """CPU time while the trace ran, by role: node, store, switch, controller, watch (this process),
     router or index where there is one."""
     usage_s: float = 0.0
     """How long that was: a little more than `wall_s`, from before the start to after the end."""

@@ -78,12 +78,6 @@ COMMANDS: Final = {
         "experiments.incast.__main__",
         "experiments.incast.options:IncastOptions",
     ),
-    "guidelines": Command(
-        EMULATION,
-        "measure load through segments: batch, request and block size, interleaving",
-        "experiments.guidelines.__main__",
-        "experiments.guidelines.__main__:GuidelinesOptions",
-    ),
     "engines": Command(
         EMULATION,
         "run vLLM on the pool: recomputing, storage nodes and the pool compared",
@@ -128,12 +122,6 @@ COMMANDS: Final = {
         "experiments.faults.intruders",
         "experiments.faults.intruders:Options",
     ),
-    "routing": Command(
-        SIMULATION,
-        "compare schedulers with and without a pool",
-        "experiments.routing.__main__",
-        "experiments.routing.__main__:RoutingOptions",
-    ),
     "validate": Command(
         SIMULATION,
         "compare the simulator with the emulator (as root) and with published figures",
@@ -157,12 +145,6 @@ COMMANDS: Final = {
         "run whole systems in virtual time with random faults",
         "experiments.simulate_faults.__main__",
         "experiments.simulate_faults.__main__:Options",
-    ),
-    "codecs": Command(
-        SIMULATION,
-        "compare compressed blocks with a larger pool",
-        "experiments.codecs.__main__",
-        "experiments.codecs.__main__:Options",
     ),
     "worth": Command(
         SIMULATION,
@@ -192,6 +174,12 @@ COMMANDS: Final = {
     ),
     "stf": Command(
         PARTS, "run STF conformance tests below a folder", "v1model.stf.__main__", f"{_HERE}:StfOptions"
+    ),
+    "testgen": Command(
+        PARTS,
+        "run P4Testgen's tests of every v1model program below a folder",
+        "v1model.stf.testgen",
+        f"{_HERE}:TestgenOptions",
     ),
     "corpus": Command(
         PARTS,

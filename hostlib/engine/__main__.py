@@ -1,4 +1,4 @@
-"""weir: the client's command, `weir pool`; all commands of the laboratory where that is installed, too.
+"""weir: the client's command, `weir pool`; all commands of the testbed where that is installed, too.
 
 Both distributions install this same program, so the order in which they are installed makes no difference.
 """

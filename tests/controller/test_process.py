@@ -144,7 +144,7 @@ def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp
 
 
 @root
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_signals_end_it(switch: LiveSwitch, tmp_path: Path, number: signal.Signals) -> None:
     file, results = tmp_path / "controller.json", tmp_path / "results.json"
     file.write_text(config_text(config(switch)))

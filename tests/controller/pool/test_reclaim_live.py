@@ -143,7 +143,7 @@ def start(network: Network, host: str, command: list[str]) -> LineProcess:
     return process
 
 
-@pytest.mark.parametrize("eviction", ["value", "reclaim"])
+@pytest.mark.parametrize("eviction", ["reclaim", pytest.param("value", marks=pytest.mark.slow)])
 def test_the_switch_gives_back_what_the_home_has_lost_and_asks_about_the_rest(eviction: str) -> None:
     with setting(eviction) as world:
         counts = world.pool.counts
