@@ -2,6 +2,8 @@
 # WEIR_REQUESTS; the environment's own REQUESTS does not. docs/reference.md has all of them.
 
 PYTHON := .venv/bin/python
+# What `weir` is to those who came by pip.
+WEIR := $(PYTHON) -m experiments
 # What make run needs; and what experiments, tests and lint need besides.
 READY := setup
 READY_ALL := setup-all
@@ -19,7 +21,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast guidelines engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled routing validate study claims codecs worth stf corpus test test-slow test-cluster test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled validate study claims worth stf testgen corpus test test-slow test-cluster test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -42,7 +44,7 @@ help-all: ## all targets, and the variables of the main ones
 	@echo "    no_pool (the switch forwards), merging (it merges), pool (it merges and pools), phantom (a pool that no GET finds)"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
 	@echo "                                 e.g.  make incast NODES=1,16 MODES=none,both PATTERNS=same"
-	@echo "Each program explains its own:  .venv/bin/python -m experiments.run --help"
+	@echo "Each program explains its own:  .venv/bin/weir run --help"
 
 # Before anything is installed or compiled: names, numbers and choices. It needs awk alone.
 checked: export GOALS = $(MAKECMDGOALS)
@@ -68,32 +70,29 @@ setup-all: | checked ## the same and what experiments, tests and lint need
 	@sh scripts/setup.sh all
 
 run: $(READY) ## play a trace on a Mininet star without and with the pool; the table at the end compares
-	@$(PYTHON) -m experiments.run
+	@$(WEIR) run
 
 topo: $(READY) ## start a topology with switch and controller, and give Mininet's CLI
-	@$(PYTHON) -m experiments.run.topo
+	@$(WEIR) topo
 
 simulate: $(READY) ## simulate the scenario of make run, or of a file, at real scale (SCENARIO=file.toml JSON=1)
-	@$(PYTHON) -m experiments.simulate
+	@$(WEIR) simulate
 
 shell: $(READY) $(SHELL_READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
-	@$(PYTHON) -m experiments.run.shell
+	@$(WEIR) shell
 
 policies: $(READY_ALL) ## replay a trace through all admission and eviction policies (TRACE, BLOCKS)
-	@$(PYTHON) -m experiments.policies
+	@$(WEIR) policies
 
 tiers: $(READY_ALL) ## simulate a trace in the whole hierarchy: tier rules, gate, prefetch (TRACE, TIERS, GATE)
-	@$(PYTHON) -m experiments.tiers
+	@$(WEIR) tiers
 
 incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)
-	@$(PYTHON) -m experiments.incast
-
-guidelines: $(READY) ## load through segments: batch, request and block size, interleaving, one hot page, engines (NODES)
-	@$(PYTHON) -m experiments.guidelines
+	@$(WEIR) incast
 
 engines: told-engines ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
 	@nice -n 10 sh scripts/one-at-a-time.sh engines sh scripts/setup-engines.sh
-	@$(PYTHON) -m experiments.engines
+	@$(WEIR) engines
 
 kv-conformance: told-kv-conformance ## any KV connector against recomputing: keys, failures, races, bounds (CONNECTORS, CASES, SEED, MINUTES)
 	@nice -n 10 sh scripts/one-at-a-time.sh engines sh scripts/setup-engines.sh
@@ -101,58 +100,55 @@ kv-conformance: told-kv-conformance ## any KV connector against recomputing: key
 
 blocks: told-blocks ## KV codecs and chunk reuse on a real transformer, trained once (MODEL=folder, SAMPLES, RECORD; .venv-blocks: 1.3 GB)
 	@nice -n 10 sh scripts/one-at-a-time.sh blocks sh scripts/setup-blocks.sh
-	@OMP_WAIT_POLICY=PASSIVE .venv-blocks/bin/python -m experiments.blocks
-	@case "$(RECORD)" in ""|0|no|false|off) $(PYTHON) -m experiments.worth --shapes=chat,passages --blocks=300,3000 \
+	@OMP_WAIT_POLICY=PASSIVE .venv-blocks/bin/python -m experiments blocks
+	@case "$(RECORD)" in ""|0|no|false|off) $(WEIR) worth --shapes=chat,passages --blocks=300,3000 \
 	  --requests=300 --seeds=2 --results=results/blocks/worth ;; esac
 
 faults: $(READY) ## parts of a network killed, stopped, cut off under load: what fails, is wrong, is lost (CASES, TOPOS)
-	@$(PYTHON) -m experiments.faults
+	@$(WEIR) faults
 
 congestion: $(READY) ## links asked for more than they carry: loss, fairness, throughput (PATTERNS, MODES)
-	@$(PYTHON) -m experiments.congestion
+	@$(WEIR) congestion
 
 soak: $(READY) ## one network for long, under load and random faults: does anything leak? (MINUTES)
-	@$(PYTHON) -m experiments.faults.soak
+	@$(WEIR) soak
 
 intruders: $(READY) ## one port floods the network while others work: what succeeds, whom it slows down (ATTACKS)
-	@$(PYTHON) -m experiments.faults.intruders
-
-routing: told-routing compiled ## does a pool make the choice of the node unimportant: schedulers with and without it, simulated
-	@$(PYTHON) -m experiments.routing
+	@$(WEIR) intruders
 
 validate: told-validate compiled ## the simulator against the emulator and the literature
-	@$(PYTHON) -m experiments.validate
+	@$(WEIR) validate
 
 study: told-study compiled ## when does the pool pay? sweeps and an HTML report (QUICK, MINUTES, SWEEPS, POINTS, SCHEDULER)
-	@$(PYTHON) -m experiments.study
+	@$(WEIR) study
 
 claims: $(READY_ALL) compiled ## what merging and pools are worth where many readers need the same blocks (TRAFFIC, SYSTEMS, TRACE, SEEDS)
-	@$(PYTHON) -m experiments.claims
+	@$(WEIR) claims
 
 simulate-faults: $(READY) ## whole systems in virtual time, with random faults: are all promises kept? (SEEDS, OPERATIONS, SEED, HOURS)
-	@$(PYTHON) -m experiments.simulate_faults
-
-codecs: told-codecs compiled ## is compressing blocks worth a larger pool? replays and simulations by size, codec, link (SHAPES, BLOCKS)
-	@$(PYTHON) -m experiments.codecs
+	@$(WEIR) simulate-faults
 
 worth: told-worth compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
-	@$(PYTHON) -m experiments.worth
+	@$(WEIR) worth
 
 bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots, emulation or disturbance
-	@$(PYTHON) -m experiments.bench
+	@$(WEIR) bench
 
 stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)
-	@$(PYTHON) -m v1model.stf $(DIR) $(if $(EXTERNS),--externs $(EXTERNS))
+	@$(WEIR) stf $(DIR) $(if $(EXTERNS),--externs $(EXTERNS))
+
+testgen: $(READY) ## P4Testgen's tests of each v1model program below DIR (p4testgen on PATH)
+	@$(WEIR) testgen $(DIR)
 
 corpus: $(READY) ## what the compiler says of every v1model program below DIR
-	@$(PYTHON) -m v1model.corpus $(DIR)
+	@$(WEIR) corpus $(DIR)
 
 test: $(READY_ALL) $(SHELL_READY) ## every test that this machine can run
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup -rR --durations=20 tests
+	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rR --durations=20 tests
 
 test-slow: $(READY_ALL) ## the tests that take long (Prometheus, tshark, a browser, from Debian), and made-up examples by the hundred
 	@sh scripts/test-slow-setup.sh
-	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadgroup --durations=20 -m "slow or hypothesis" tests
+	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=20 -m "slow or hypothesis" tests
 
 test-cluster: $(READY_ALL) ## the tests of SERVERS, on two and three servers that they make (root, openssh-server)
 	@$(PYTHON) -m pytest -n 0 -m cluster -rs tests/cluster/live
@@ -169,17 +165,17 @@ test-blocks: $(READY_ALL) ## the tests of make blocks that need torch, transform
 	@.venv-blocks/bin/python -m pytest -n 0 tests/experiments/blocks/live
 
 mutate: $(READY_ALL) ## small changes of what keeps the promises: what share do tests notice? (MUTATIONS, SEED, MODULES, MINUTES)
-	@$(PYTHON) -m experiments.mutate
+	@$(WEIR) mutate
 
 fuzz: $(READY_ALL) ## a million hostile packets, requests and texts, with ASan and UBSan (PACKETS, REQUESTS, TEXTS, PROGRAMS)
-	@$(PYTHON) -m hostlib.tools.fuzz
-	@$(PYTHON) -m v1model.fuzz $(PROGRAMS)
+	@$(WEIR) fuzz
 
 lint: $(READY_ALL)
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-cache
+	@$(PYTHON) scripts/prose.py
 
 docs: setup-docs ## build the site in build/site: every link and anchor checked
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict

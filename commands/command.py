@@ -193,7 +193,10 @@ def run_command(
     except ModuleNotFoundError as error:
         if error.name not in OPTIONAL_PACKAGES:
             raise
-        screen.error(f"this needs the Python package {error.name}, which is not installed: make setup-all")
+        screen.error(
+            f"this needs the Python package {error.name}, which is not installed: make setup-all, "
+            "or pip install 'weir[experiments]'"
+        )
     except KeyboardInterrupt:
         screen.show(interrupted)
         return 130

@@ -56,6 +56,11 @@ def usable_cores(cgroups: Path = CGROUPS, own: Path = OWN) -> float:
     return cores if quota is None else min(cores, quota.cores)
 
 
+def whole_cores() -> int:
+    """Return how many processes can compute at a time: the usable cores, at least one."""
+    return max(1, int(usable_cores()))
+
+
 class BusyShare:
     """What share of the CPU that we may use is in use, from one question to the next.
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and its like: every experiment ends by way of KeyboardInterrupt, so that it cleans up."""
+"""End every experiment on Ctrl-C and its like through KeyboardInterrupt, so that it cleans up."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ import gc
 import logging
 import signal
 import sys
-import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ from controller.errors import ControllerError
 from controller.policies import POLICY_NAMES
 from controller.process import ControllerProcess, write_results
 from weir import logs
+from weir.standard_input import follow_commands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +30,9 @@ groups, and decides with a policy which blocks the pools hold.
 
 stdout has one JSON object a line: {"event": "ready"} once all switches are as they should be, then
 {"event": "progress", ...} every second; "report" on stdin is answered with {"event": "report", ...}, the
-results so far. "stop" on stdin, its end, SIGTERM or SIGINT end the process; it then writes its results. The
-switches go on without it, and a controller started later goes on from what they hold. A switch that is not
-there, or goes away, is tried again until it answers.
+results so far. "stop" on stdin, its end, SIGTERM or SIGINT end the process; it then writes its results. With
+stdin from /dev/null only signals end it. The switches go on without it, and a controller started later goes
+on from what they hold. A switch that is not there, or goes away, is tried again until it answers.
 """
 
 
@@ -59,7 +60,7 @@ def _run(controller: ControllerProcess, results: Path | None) -> int:
     gc.set_threshold(*GC_THRESHOLDS)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: controller.stop())
-    threading.Thread(target=_obey, args=(controller,), daemon=True).start()
+    follow_commands(partial(_obey, controller), controller.stop)
     try:
         controller.run()
         if results is not None:
@@ -72,14 +73,11 @@ def _run(controller: ControllerProcess, results: Path | None) -> int:
     return 0
 
 
-def _obey(controller: ControllerProcess) -> None:
-    """Commands until "stop", or until the end of stdin: whoever started the process is gone then."""
-    for line in sys.stdin:
-        if line.strip() == "report":
-            controller.report()
-        elif line.strip() == "stop":
-            break
-    controller.stop()
+def _obey(controller: ControllerProcess, line: str) -> bool:
+    """Carry out a line of stdin; False for the last one."""
+    if line == "report":
+        controller.report()
+    return line != "stop"
 
 
 def _parser() -> argparse.ArgumentParser:

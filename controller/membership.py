@@ -180,7 +180,8 @@ class Membership:
                 if is_silent:
                     self._ways.silent(member.address)
                 if (is_silent or self._is_of_no_use(member, now_s)) and member.state is not State.DOWN:
-                    self._set(member, State.DOWN)
+                    why = f"silent for {now_s - heard_s:.1f} s" if is_silent else "probes do not reach it"
+                    self._set(member, State.DOWN, f" ({why})")
 
     def _suspected(self, node: str, suspects: frozenset[int], now_s: float) -> None:
         """By a node, which has to be taken for a liar: it only makes the controller look for itself."""
@@ -211,8 +212,8 @@ class Membership:
         """Whether that is one of this controller's lists, as far as it knows."""
         return (epoch - self._own_from) % EPOCHS <= (self.members.epoch - self._own_from) % EPOCHS
 
-    def _set(self, member: Member, state: State) -> None:
-        log.info("storage node %s is %s, and was %s", member.address, state.name, member.state.name)
+    def _set(self, member: Member, state: State, why: str = "") -> None:
+        log.info("storage node %s is %s, and was %s%s", member.address, state.name, member.state.name, why)
         nodes = tuple(replace(node, state=state) if node is member else node for node in self.members.nodes)
         self._replace(Members(next_epoch(self.members.epoch), self.members.replicas, nodes))
 

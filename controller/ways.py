@@ -54,6 +54,9 @@ PATIENCE: Final = 3.0
 """Nothing counts as missing before so many times the longest recent delay on other ways."""
 MOST_PATIENCE_S: Final = 1.5
 """Below the time after which a PUT is given up."""
+NOBODY_REACHED_S: Final = 5.0
+"""Where no probe is answered by anybody who is heard, it is the controller or its switch that can't send: a
+list on which nobody is up helps nobody."""
 _SEQUENCES: Final = 1 << 32
 
 
@@ -155,10 +158,13 @@ class Ways:
         """How long to wait at least before one way is given up, by the delays on the others.
 
         On a machine that is short of CPU time all are slow, and none is broken for that. One that is slow on
-        purpose delays nothing but where it is one of two."""
+        purpose delays nothing but where it is one of two.
+        """
         others = (way.delay_s(now_s) for known, way in self._ways.items() if known != address)
         delays_s = [delay_s for delay_s in others if delay_s is not None]
-        return min(MOST_PATIENCE_S, PATIENCE * median_low(delays_s)) if delays_s else 0.0
+        if not delays_s:
+            return 0.0
+        return min(MOST_PATIENCE_S, PATIENCE * median_low(delays_s))
 
     def silent(self, address: str) -> None:
         """It says none any more."""
@@ -202,6 +208,9 @@ class Ways:
         missed = way.unanswered()
         if in_doubt or (missed and now_s - missed[-1] >= ANSWER_S):
             self.alarm(now_s)
+        others = [one for one in self._ways.values() if one is not way and not one.is_silent]
+        if others and not any(one.is_reached(False, 0.0, now_s) for one in others):
+            return not way.is_reached(in_doubt, NOBODY_REACHED_S, now_s)
         return not way.is_reached(in_doubt, self.patience_s(address, now_s), now_s)
 
     def is_bad(self, address: str, in_doubt: bool, now_s: float) -> bool:

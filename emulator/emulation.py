@@ -75,7 +75,7 @@ class Measurements:
     cpu: CpuUse = field(default_factory=CpuUse)
     timeline: list[Sample] = field(default_factory=list)
     usage: dict[str, CpuTime] = field(default_factory=dict)
-    """CPU time while the trace was played, by role: node, store, switch, controller, watch (this process),
+    """CPU time while the trace ran, by role: node, store, switch, controller, watch (this process),
     router or index where there is one."""
     control_apart: bool = False
     """Whether the controller had a machine of its own."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import metadata
 from pathlib import Path
 
 from hostlib.model.blending import BlendTotals
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAM = ROOT / "p4" / "weir.p4"
+"""The checkout, or the folder that pip installed the packages in."""
+PROGRAM = (ROOT / "weir" / "p4" / "weir.p4").resolve()
+"""The pool's P4 program: p4/weir.p4 of a checkout, or the copy in the package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class IndexResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One play of the trace."""
+    """One run of the trace."""
 
     requests: int
     completed: int
@@ -131,7 +134,7 @@ class RunResult:
     """Share of the samples in which the busiest thread of a switch had no pause."""
     controller_cpu_s: float = 0.0
     cpu_s: dict[str, float] = field(default_factory=dict)
-    """CPU time while the trace was played, by role: all nodes, all storage nodes (store), all switches, the
+    """CPU time while the trace ran, by role: all nodes, all storage nodes (store), all switches, the
     controller, the run's own process (watch), and the router or index where there is one."""
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""
@@ -189,8 +192,21 @@ def percentiles(values: Sequence[float]) -> Percentiles:
     )
 
 
+def is_checkout() -> bool:
+    """Return whether this is a checkout, which has Makefile, scripts and tests, or an installed package."""
+    return (ROOT / "Makefile").is_file()
+
+
+def version() -> str:
+    """Return the version of the installed distribution; "unknown" where the files were only copied."""
+    try:
+        return metadata.version("weir")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
 def revision() -> str:
-    """The git revision of this checkout, "+" when there are changes; "unknown" outside git."""
+    """Return the git revision of this checkout, "+" when there are changes; outside git the version."""
     # A tarball may lie inside of another repository. A checkout may be somebody else's: sudo make run.
     git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
     try:
@@ -202,5 +218,5 @@ def revision() -> str:
             )
         )
     except OSError:
-        return "unknown"
-    return described if described and Path(top) == ROOT else "unknown"
+        return version()
+    return described if described and Path(top) == ROOT else version()

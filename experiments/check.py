@@ -15,7 +15,7 @@ from commands.command import Screen, run_command
 from commands.options import Source, read
 from emulator.options import RunOptions, is_played
 from emulator.scenario import make_scenario
-from experiments.commands import declared
+from experiments.keys import declared
 from scenario import Scenario
 from scenario.reading import completed, read_values
 

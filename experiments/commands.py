@@ -1,175 +1,207 @@
-"""All commands of the Makefile that take variables, and where their keys are declared.
+"""Every command: the program that carries it out, the dataclass of its keys, and what its user should know.
 
-`experiments.reference` makes the reference page and the table that make checks variables by from this list.
+`weir COMMAND` and `make COMMAND` run what is listed here (`experiments.__main__`). Nothing is imported, so
+that `weir --help` is quick.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from typing import Annotated, Final, Literal
+from dataclasses import dataclass
+from typing import Final
 
-from pydantic.dataclasses import dataclass
-
-from commands.declarations import DECLARED, Existing, Key, OneOf, Variable, Within, keys_of
-from commands.verbosity import Verbosity
-from emulator.options import RunOptions, is_played
-from experiments.bench.__main__ import BENCHMARKS
-from experiments.simulate.__main__ import is_simulated
-from hostlib.protocol.value_size import DEFAULT_BYTES, SIZES
-from scenario import Scenario
-from weir.logs import LEVELS
-
-VALUE_SIZES: Final = tuple(map(str, SIZES))
+EMULATION: Final = "Emulate, as root with Mininet"
+SIMULATION: Final = "Simulate and replay"
+TRAFFIC: Final = "Traces and running pools"
+PARTS: Final = "Measure and test parts"
+GROUPS: Final = (EMULATION, SIMULATION, TRAFFIC, PARTS)
+"""Headings of `weir --help`, in order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Processes:
-    """What every process of Weir reads of its environment, with the prefix WEIR_."""
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of `weir`, of make, or of both."""
 
-    log: Annotated[str, OneOf(LEVELS)] = "warning"
-    """What processes log at least."""
-    pure: Literal["0", "1"] = "0"
-    """1: use Python where there is compiled code."""
-    compiled: Literal["0", "1"] = "1"
-    """0: use the simulator's Python where it is compiled."""
-    cache: Path | None = None
-    """Folder of compiled P4 programs; default: ~/.cache/weir."""
-    werror: Literal["0", "1"] = "0"
-    """1: take the C compiler's warnings for errors."""
-    value_bytes: Annotated[str, OneOf(VALUE_SIZES)] = str(DEFAULT_BYTES)
-    """Bytes of a value on the wire, the same for all of a network; BMv2 carries 512 alone."""
+    group: str
+    """Heading that it stands under."""
+    text: str
+    """What it does, for `weir --help`."""
+    program: str
+    """Module with a function `main(arguments)` that returns the exit code; empty: make alone runs it."""
+    keys: str = ""
+    """Module and dataclass of its keys; empty: it takes no variables of make."""
+    needs_checkout: bool = False
+    """Whether it works on the project's own files, environments or tests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class StfOptions:
-    """What `make stf` runs (v1model.stf)."""
-
-    directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
-    """Folder of programs with STF tests."""
-    externs: Annotated[Path | None, Existing()] = None
-    """C file with the programs' externs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class CorpusOptions:
-    """What `make corpus` compiles (v1model.corpus)."""
-
-    directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
-    """Folder of v1model programs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class FuzzOptions:
-    """What `make fuzz` tries (v1model.fuzz)."""
-
-    packets: Annotated[int, Within(0, 10**9)] = 1_000_000
-    """Hostile packets for each program."""
-    requests: Annotated[int, Within(0, 10**9)] = 2000
-    """Hostile P4Runtime requests for each program."""
-    texts: Annotated[int, Within(0, 10**9)] = 500
-    """Changed texts of each program."""
-    programs: Annotated[Path | None, Existing()] = None
-    """A program, or a folder of them; default: the pool's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class ConformanceOptions:
-    """What `make kv-conformance` tests (read by engines.conformance.options, in the engines' environment)."""
-
-    connectors: tuple[str, ...] = ()
-    """Connectors to test; default: all but weir-background."""
-    cases: tuple[str, ...] = ()
-    """Cases to run; default: all."""
-    connector_config: str = ""
-    """KVTransferConfig of any other connector, in JSON."""
-    seed: int = 1
-    """Seed of models and prompts."""
-    minutes: Annotated[float, Within(0, 10_000)] = 90.0
-    """Time after which no further case begins."""
-    folder: Path = Path("build/kv-conformance")
-    """Folder for models, logs and files of stores."""
-    results: Path = Path("results/kv-conformance")
-    """Folder for the results."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class BenchOptions:
-    """Which benchmark `make bench` runs; each has variables of its own."""
-
-    what: Annotated[str, OneOf(BENCHMARKS)] | None = None
-    """Part that is measured."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class TestOptions:
-    """What `make test-bmv2` plays (tests/differential)."""
-
-    differential_seed: int = 1
-    """Seed of the packets that both engines get."""
-
-
-HERE: Final = __name__
+_HERE: Final = "experiments.keys"
 COMMANDS: Final = {
-    "run": "emulator.options:RunOptions",
-    "topo": "experiments.run.topo:TopoOptions",
-    "simulate": "experiments.simulate.__main__:SimulateOptions",
-    "shell": "experiments.run.shell:ShellOptions",
-    "policies": "experiments.policies.options:Options",
-    "tiers": "experiments.tiers.options:TiersOptions",
-    "incast": "experiments.incast.options:IncastOptions",
-    "guidelines": "experiments.guidelines.__main__:GuidelinesOptions",
-    "engines": "experiments.engines.options:EnginesOptions",
-    "kv-conformance": f"{HERE}:ConformanceOptions",
-    "blocks": "experiments.blocks.options:BlocksOptions",
-    "faults": "experiments.faults.options:Options",
-    "congestion": "experiments.congestion.__main__:Options",
-    "soak": "experiments.faults.soak:Options",
-    "intruders": "experiments.faults.intruders:Options",
-    "routing": "experiments.routing.__main__:RoutingOptions",
-    "validate": "experiments.validate.options:ValidateOptions",
-    "study": "experiments.study.options:StudyOptions",
-    "claims": "experiments.claims.__main__:ClaimsOptions",
-    "simulate-faults": "experiments.simulate_faults.__main__:Options",
-    "codecs": "experiments.codecs.__main__:Options",
-    "worth": "experiments.worth.__main__:Options",
-    "bench": f"{HERE}:BenchOptions",
-    "bench switch": "experiments.bench.switch.options:BenchOptions",
-    "bench tables": "experiments.bench.tables.__main__:Options",
-    "bench hosts": "experiments.bench.hosts.__main__:Options",
-    "bench control": "experiments.bench.control.__main__:Options",
-    "bench slots": "experiments.bench.slots.__main__:Options",
-    "bench emulation": "experiments.bench.emulation.__main__:Options",
-    "bench values": "experiments.bench.values.__main__:ValuesOptions",
-    "bench disturbance": "experiments.bench.disturbance.__main__:Options",
-    "stf": f"{HERE}:StfOptions",
-    "corpus": f"{HERE}:CorpusOptions",
-    "test-bmv2": f"{HERE}:TestOptions",
-    "mutate": "experiments.mutate.__main__:Options",
-    "fuzz": f"{HERE}:FuzzOptions",
+    "run": Command(
+        EMULATION,
+        "play a trace on a network without and with the pool, and compare",
+        "experiments.run.__main__",
+        "emulator.options:RunOptions",
+    ),
+    "topo": Command(
+        EMULATION,
+        "start a topology with switch and controller, and give Mininet's command line",
+        "experiments.run.topo",
+        "experiments.run.topo:TopoOptions",
+    ),
+    "simulate": Command(
+        SIMULATION,
+        "simulate the scenario of run, or of a file, at real scale",
+        "experiments.simulate.__main__",
+        "experiments.simulate.__main__:SimulateOptions",
+    ),
+    "shell": Command(
+        EMULATION,
+        "open p4runtime-shell on a running switch",
+        "experiments.run.shell",
+        "experiments.run.shell:ShellOptions",
+        needs_checkout=True,
+    ),
+    "policies": Command(
+        SIMULATION,
+        "replay a trace through all admission and eviction policies",
+        "experiments.policies.__main__",
+        "experiments.policies.options:Options",
+    ),
+    "tiers": Command(
+        SIMULATION,
+        "simulate a trace in the whole hierarchy: tier rules, gate, prefetch",
+        "experiments.tiers.__main__",
+        "experiments.tiers.options:TiersOptions",
+    ),
+    "incast": Command(
+        EMULATION,
+        "have many nodes ask one storage node for the same blocks",
+        "experiments.incast.__main__",
+        "experiments.incast.options:IncastOptions",
+    ),
+    "engines": Command(
+        EMULATION,
+        "run vLLM on the pool: recomputing, storage nodes and the pool compared",
+        "experiments.engines.__main__",
+        "experiments.engines.options:EnginesOptions",
+        needs_checkout=True,
+    ),
+    "kv-conformance": Command(
+        PARTS,
+        "compare any KV connector with recomputing: keys, failures, races, bounds",
+        "engines.conformance.__main__",
+        f"{_HERE}:ConformanceOptions",
+    ),
+    "blocks": Command(
+        PARTS,
+        "measure KV codecs and chunk reuse on a real transformer",
+        "experiments.blocks.__main__",
+        "experiments.blocks.options:BlocksOptions",
+        needs_checkout=True,
+    ),
+    "faults": Command(
+        EMULATION,
+        "kill, stop and cut off parts of a network under load",
+        "experiments.faults.__main__",
+        "experiments.faults.options:Options",
+    ),
+    "congestion": Command(
+        EMULATION,
+        "ask links for more than they carry: loss, fairness, throughput",
+        "experiments.congestion.__main__",
+        "experiments.congestion.__main__:Options",
+    ),
+    "soak": Command(
+        EMULATION,
+        "run one network for long under load and random faults, and look for leaks",
+        "experiments.faults.soak",
+        "experiments.faults.soak:Options",
+    ),
+    "intruders": Command(
+        EMULATION,
+        "flood the network from one port while others work",
+        "experiments.faults.intruders",
+        "experiments.faults.intruders:Options",
+    ),
+    "validate": Command(
+        SIMULATION,
+        "compare the simulator with the emulator (as root) and with published figures",
+        "experiments.validate.__main__",
+        "experiments.validate.options:ValidateOptions",
+    ),
+    "study": Command(
+        SIMULATION,
+        "find where the pool pays: sweeps and a report",
+        "experiments.study.__main__",
+        "experiments.study.options:StudyOptions",
+    ),
+    "claims": Command(
+        SIMULATION,
+        "say what merging and pools are worth where many readers need the same blocks",
+        "experiments.claims.__main__",
+        "experiments.claims.__main__:ClaimsOptions",
+    ),
+    "simulate-faults": Command(
+        SIMULATION,
+        "run whole systems in virtual time with random faults",
+        "experiments.simulate_faults.__main__",
+        "experiments.simulate_faults.__main__:Options",
+    ),
+    "worth": Command(
+        SIMULATION,
+        "compare compressing with a larger pool, and blending with recomputing",
+        "experiments.worth.__main__",
+        "experiments.worth.__main__:Options",
+    ),
+    "bench": Command(
+        PARTS,
+        "measure one part, such as switch, tables, hosts or control",
+        "experiments.bench.__main__",
+        f"{_HERE}:BenchOptions",
+    ),
+    "bench switch": Command(PARTS, "", "", "experiments.bench.switch.options:BenchOptions"),
+    "bench tables": Command(PARTS, "", "", "experiments.bench.tables.__main__:Options"),
+    "bench hosts": Command(PARTS, "", "", "experiments.bench.hosts.__main__:Options"),
+    "bench control": Command(PARTS, "", "", "experiments.bench.control.__main__:Options"),
+    "bench slots": Command(PARTS, "", "", "experiments.bench.slots.__main__:Options"),
+    "bench emulation": Command(PARTS, "", "", "experiments.bench.emulation.__main__:Options"),
+    "bench values": Command(PARTS, "", "", "experiments.bench.values.__main__:ValuesOptions"),
+    "bench disturbance": Command(PARTS, "", "", "experiments.bench.disturbance.__main__:Options"),
+    "trace": Command(
+        TRAFFIC, "write a generated trace, or say what a trace file holds", "experiments.traces"
+    ),
+    "pool": Command(
+        TRAFFIC, "list, delete or hint at what a tenant has in a pool", "hostlib.engine.pool_command"
+    ),
+    "stf": Command(
+        PARTS, "run STF conformance tests below a folder", "v1model.stf.__main__", f"{_HERE}:StfOptions"
+    ),
+    "testgen": Command(
+        PARTS,
+        "run P4Testgen's tests of every v1model program below a folder",
+        "v1model.testgen",
+        f"{_HERE}:TestgenOptions",
+    ),
+    "corpus": Command(
+        PARTS,
+        "compile every v1model program below a folder",
+        "v1model.corpus.__main__",
+        f"{_HERE}:CorpusOptions",
+    ),
+    "test-bmv2": Command(PARTS, "", "", f"{_HERE}:TestOptions"),
+    "mutate": Command(
+        PARTS,
+        "change the modules that keep the promises, and count what tests notice",
+        "experiments.mutate.__main__",
+        "experiments.mutate.__main__:Options",
+        needs_checkout=True,
+    ),
+    "fuzz": Command(
+        PARTS,
+        "try hostile packets, requests and texts, with sanitizers",
+        "experiments.fuzz",
+        "experiments.fuzz:FuzzOptions",
+    ),
 }
-"""Target of the Makefile -> module and dataclass of its keys."""
-ANY: Final = "*"
-"""Command of the keys that every command has."""
-
-
-def declared(command: str) -> type:
-    """Return the dataclass with a command's keys."""
-    module, _, name = COMMANDS[command].partition(":")
-    found: type = getattr(import_module(module), name)
-    return found
-
-
-def keys_of_command(command: str) -> tuple[Key, ...]:
-    """Return what variables and the command line may say of a command; files may say more."""
-    kind = declared(command)
-    takes = (
-        is_played if issubclass(kind, RunOptions) else is_simulated if issubclass(kind, Scenario) else None
-    )
-    return tuple(key for key in keys_of(kind) if takes is None or takes(key))
-
-
-def keys_by_command() -> dict[str, tuple[Key, ...]]:
-    """Return all keys, those of every command under ANY."""
-    every = (*keys_of(Verbosity), *keys_of(Processes))
-    return {ANY: every} | {name: keys_of_command(name) for name in COMMANDS}
+"""Name -> command. Those without a program are parts of another one, or of make alone."""
+PROGRAMS: Final = {name: command for name, command in COMMANDS.items() if command.program}
+"""What `weir` carries out."""

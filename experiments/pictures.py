@@ -5,31 +5,41 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS = ("png", "svg")
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Figure, Any]:
     """A figure of so many inches and its axes, as matplotlib's subplots gives them."""
-    return plt.subplots(rows, columns, figsize=size, layout="constrained", **more)
+    figure: Figure
+    figure, axes = _pyplot().subplots(rows, columns, figsize=size, layout="constrained", **more)
+    return figure, axes
 
 
 def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = KINDS) -> list[Path]:
     """A file of each kind; the same figure is the same file. Text of an SVG stays text: a third the size."""
     folder.mkdir(parents=True, exist_ok=True)
+    plt = _pyplot()
     found = [folder / f"{name}.{kind}" for kind in kinds]
     with plt.rc_context({"svg.hashsalt": "weir", "svg.fonttype": "none"}):
         for path in found:
             figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
     return found
+
+
+def _pyplot() -> Any:
+    """Return pyplot, which takes a second to import."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
 
 
 def named_after(trace: str) -> str:

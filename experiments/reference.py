@@ -1,4 +1,4 @@
-"""Write what is made of the declared keys: the table that make checks, the reference page, the JSON schema.
+"""Write what is made of declarations: the table that make checks, reference pages, schemas, the version.
 
     python -m experiments.reference
 
@@ -20,7 +20,9 @@ from commands.declarations import PREFIX, Key, bound, keys_of
 from commands.options import shown
 from commands.table import TABLE
 from emulator.result import ROOT
-from experiments.commands import ANY, declared, keys_by_command
+from experiments import traffic, versions
+from experiments.keys import ANY, declared, keys_by_command
+from experiments.summaries import schema as summaries
 from scenario import Scenario
 
 SCHEMA: Final = ROOT / "docs" / "scenario.schema.json"
@@ -49,13 +51,19 @@ variables with a star.
 def main() -> int:
     """Write all files; the exit code is 0."""
     for path, text in made().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
 
 
 def made() -> dict[Path, str]:
     """Return the text of each generated file."""
-    return {TABLE: table(), PAGE: page(), SCHEMA: schema()}
+    return (
+        {TABLE: table(), PAGE: page(), SCHEMA: schema()}
+        | versions.made()
+        | summaries.files()
+        | traffic.files()
+    )
 
 
 def table() -> str:

@@ -102,7 +102,8 @@ def folder() -> Path:
 
 def _mypy() -> str:
     """The version that is to be installed: what it makes of the same files is its own."""
-    pinned = re.search(r"^mypy==\S+", (ROOT / "requirements-all.lock").read_text(), re.MULTILINE)
+    lock = ROOT / "requirements-all.lock"  # of a checkout alone
+    pinned = re.search(r"^mypy==\S+", lock.read_text(), re.MULTILINE) if lock.exists() else None
     return pinned[0] if pinned else ""
 
 

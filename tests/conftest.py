@@ -1,10 +1,15 @@
 """What holds for all tests."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Tests start hundreds of Python processes. Where the environment forbids bytecode, as in many containers, all
+# of them would compile all modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Tests run the simulator's Python files, which they may replace parts of; test_compiled.py compares the two.
 os.environ.setdefault("WEIR_COMPILED", "0")
 # Commands that choose a size of values would start this process again.
@@ -17,12 +22,14 @@ settings.register_profile("thorough", parent=settings.get_profile("quick"), max_
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test on a real network is played once more when it fails; the summary names it as RERUN.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A test on a real network is run once more when it fails; the summary names it as RERUN.
 
     Its packets share two cores with whatever else runs, and a burst of other work that outlasts a protocol's
-    timeout is the machine's doing. A defect fails twice.
+    timeout is the machine's doing. A defect fails twice. The engines' environment has no plugin for that.
     """
+    if not config.pluginmanager.hasplugin("rerunfailures"):
+        return
     for item in items:
         if item.get_closest_marker("root"):
             item.add_marker(pytest.mark.flaky(reruns=1))

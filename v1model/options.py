@@ -16,6 +16,7 @@ from v1model.binding.queues import PRIORITIES
 from v1model.p4runtime.address import TlsFiles
 from v1model.trace.events import TraceFilter
 from v1model.trace.recorder import Recording
+from v1model.version import Version
 
 # simple_switch_grpc listens on 0.0.0.0:9559. Who reaches P4Runtime may do everything to the switch.
 DEFAULT_ADDRESS = "127.0.0.1:9559"
@@ -152,7 +153,7 @@ def _general_parser() -> _Parser:
         help="serve BMv2's Thrift calls at 127.0.0.1:N; whoever reaches it may do everything to the switch",
     )
     parser.add_argument("--log-json", action="store_true", help="log JSON lines")
-    parser.add_argument("--version", "-v", action="version", version="weir-switch 0.1.0 (P4Runtime 1.4.0)")
+    parser.add_argument("--version", "-v", action=Version, const="P4Runtime 1.4.0")
     _add_recording(parser)
     parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")
     parser.add_argument("--priority-queues", type=_queues, help=argparse.SUPPRESS)

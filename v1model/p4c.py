@@ -19,6 +19,7 @@ from v1model.frontend.preprocess import preprocess
 from v1model.p4info import p4info
 from v1model.p4info.bmv2_description import describe
 from v1model.p4runtime.device_config import DeviceConfig
+from v1model.version import Version
 from v1model.warning_options import WARNING_OPTIONS, take_warning_options
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-b", "--target", choices=("bmv2",))
     parser.add_argument("-a", "--arch", choices=("v1model",))
-    parser.add_argument("--version", action="version", version="weir-p4c 0.1.0 (P4_16, v1model)")
+    parser.add_argument("--version", action=Version, const="P4_16, v1model")
     without_effect.accept(parser, WITHOUT_EFFECT)
     return parser
 

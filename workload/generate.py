@@ -2,7 +2,7 @@
 
 Blocks are numbered in order of arrival by what they hold and what they follow, so equal prefixes get equal
 ids, as in the published traces. Shapes that retrieve documents also number full blocks of nothing else by
-what they hold alone: their chunk ids. `python -m workload.generate --help` lists the shapes."""
+what they hold alone: their chunk ids. `weir trace generate --help` lists the shapes."""
 
 from __future__ import annotations
 
@@ -192,9 +192,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"  {shape.name:15} {shape.what} ({shape.requests_per_s:g}/s)" for shape in EVERY_SHAPE.values()
     )
     parser = argparse.ArgumentParser(
-        prog="python -m workload.generate",
+        prog="weir trace generate",
         description="Write a generated trace in Mooncake's schema (JSON lines) to standard output.",
-        epilog=f"shapes:\n{shapes}\n\nexample:\n  python -m workload.generate --shape rag > rag.jsonl",
+        epilog=f"shapes:\n{shapes}\n\nexample:\n  weir trace generate --shape rag > rag.jsonl",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(

@@ -38,8 +38,8 @@ class HitMeter:
         """As last read, by first slot."""
         self._left: set[int] = set()
         """Slots whose last owner left after they were read."""
-        self._unsettled: list[_Reading] = []
-        """Of blocks that came since the last reading; some have left again."""
+        self._unsettled: set[int] = set()
+        """First slots of blocks that came since the last reading: no more than there are slots."""
 
     def slots(self) -> Iterator[int]:
         """First slots whose counters should be read."""
@@ -51,12 +51,13 @@ class HitMeter:
         reading = _Reading(key, fragments, settled and base_slot not in self._left)
         self._readings[base_slot] = reading
         if not reading.settled:
-            self._unsettled.append(reading)
+            self._unsettled.add(base_slot)
 
     def ended(self, base_slot: int) -> None:
         """The block there was removed."""
         if self._readings.pop(base_slot, None) is not None:
             self._left.add(base_slot)
+            self._unsettled.discard(base_slot)
 
     def clear(self) -> None:
         """Nothing that was read says anything any more."""
@@ -81,8 +82,8 @@ class HitMeter:
                 times, reading.left_over = divmod(reading.left_over, reading.fragments)
                 yield reading.key, times
         self._left.clear()
-        for reading in self._unsettled:
-            reading.settled = True
+        for base_slot in self._unsettled:
+            self._readings[base_slot].settled = True
         self._unsettled.clear()
 
 

@@ -65,7 +65,7 @@ def _find(report: Any, path: list[str], labels: tuple[str, ...]) -> Iterator[tup
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric("weir_run_info", GAUGE, RUN, "playing", "1; its labels say what is being played"),
+    Metric("weir_run_info", GAUGE, RUN, "playing", "1; its labels say what is running"),
     Metric("weir_process_up", GAUGE, PROCESS, "up", "1 if the process answered this scrape"),
     Metric("weir_process_cpu_seconds_total", COUNTER, PROCESS, "cpu_s", "CPU time, user and system"),
     Metric("weir_process_resident_memory_bytes", GAUGE, PROCESS, "resident_bytes", "resident memory"),

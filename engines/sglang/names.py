@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import torch
 
-from engines.identity import in_background, loaded_identity, process_start_s
+from engines.identity import in_background, loaded_identity, located, process_start_s
+from engines.rope import rope_types
 from hostlib.protocol.errors import KeySpaceError
 
 HARMLESS_OPTIONS: Final = (
@@ -24,6 +25,7 @@ HARMLESS_OPTIONS: Final = (
     "tokenizer_*", "tool_call_parser", "watchdog_timeout",
 )  # fmt: skip
 """Options of a server that change neither the KV of given tokens nor the order of its bytes, as patterns."""
+ROPES_OF_BATCH: Final = {"longrope", "su"}
 POOL_PROPERTIES: Final = (
     "layout", "dtype", "page_size", "layer_num", "head_num", "head_dim", "v_head_dim", "kv_lora_rank",
     "qk_rope_head_dim", "kv_cache_dim", "start_layer", "end_layer", "size_per_token",
@@ -45,6 +47,7 @@ def _name(pool: Any) -> str:
         raise KeySpaceError("the weights are random (load_format dummy)")
     if options.get("enable_lora"):
         raise KeySpaceError("SGLang names adapters otherwise than by their content (enable_lora)")
+    _check_rope(options)
     weights = [
         loaded_identity(path, process_start_s(), options.get(revision), options.get("download_dir"))
         for path, revision in (
@@ -57,6 +60,19 @@ def _name(pool: Any) -> str:
     counted.pop("speculative_draft_model_path", None)
     said = ["sglang", metadata.version("sglang"), torch.__version__, weights, _plain(counted), describe(pool)]
     return json.dumps(said, sort_keys=True)
+
+
+def _check_rope(options: dict[str, Any]) -> None:
+    """Raise KeySpaceError for rotary embeddings that SGLang chooses by the longest prompt of a batch."""
+    try:
+        given = [json.loads((located(options["model_path"]) / "config.json").read_bytes())]
+        given.append(json.loads(options.get("json_model_override_args") or "{}"))
+    except FileNotFoundError:
+        return  # SGLang needs none for a single file of weights, whose models have no such embeddings
+    except (OSError, ValueError, RecursionError, TypeError) as error:
+        raise KeySpaceError(f"the model's configuration can't be read: {error}") from None
+    if set(rope_types(given)) & ROPES_OF_BATCH:
+        raise KeySpaceError("with LongRoPE, SGLang computes KV that depends on what else is in the batch")
 
 
 def describe(pool: Any) -> dict[str, str]:

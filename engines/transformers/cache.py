@@ -11,6 +11,7 @@ import transformers
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from engines.rope import rope_types
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from hostlib.engine import BlockingPool
 
 
+ROPES_OF_LENGTH = ("dynamic", "longrope", "su")
+"""Rotary embeddings that transformers chooses by the length of the prompt."""
 INDIFFERENT = ("_name_or_path", "transformers_version", "use_cache")
 """Entries of a model's configuration that do not change its KV."""
 
@@ -28,10 +31,11 @@ def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpa
     """Return the key space of a decoder-only model with its weights and its configuration as they are now.
 
     Make another one after changing either. Raises KeySpaceError for a model whose cache does not keep every
-    token.
+    token, or whose KV of a block depends on the tokens behind it.
     """
     config = model.config
     _check_cache(config)
+    _check_rope(config)
     layers, heads, head = _shape(config)
     return KvSpace(
         name=name,
@@ -74,6 +78,15 @@ def _check_cache(config: Any) -> None:
         raise KeySpaceError(
             "only models whose cache keeps the KV of every token are possible, not those with "
             + (", ".join(sorted(kinds)) or "an encoder")
+        )
+
+
+def _check_rope(config: Any) -> None:
+    found = sorted(set(rope_types(config.to_dict())) & set(ROPES_OF_LENGTH))
+    if found:
+        raise KeySpaceError(
+            f"with a rotary embedding of type {found[0]!r}, transformers computes the first tokens of a long "
+            "prompt otherwise than those of a short one: use this model without the pool"
         )
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from concurrent.futures import Future, wait
 from dataclasses import replace
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-import torch
 from vllm.logger import init_logger
 
+from engines.vllm.media import Media, MediaNames
 from hostlib.engine import KeyChain
 from hostlib.engine.space import UNNAMED
 from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
-    from vllm.multimodal.inputs import MultiModalFeatureSpec
     from vllm.v1.request import Request
 
     from engines.vllm.adapters import AdapterNames
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from hostlib.engine import KvSpace
     from hostlib.protocol.seal import Seal
 
-_DIGEST = re.compile("[0-9a-f]{64}|[0-9a-f]{128}")
-"""What vLLM's hashes of images and sounds look like (blake3, sha256, sha512)."""
 START_PAUSE_S = 10.0
 """How long an engine's start waits for the name of its weights, so that its first requests are shared."""
 MAX_REASONS = 64
@@ -44,10 +39,13 @@ class RequestKeys:
     A block's key depends on the tokens so far, the adapter and the cache salt, and on the images and sounds
     that overlap it or a block before it. Raises KeySpaceError for a request whose KV depends on what has no
     name.
-    `adapter` names the weights of the request's adapter; None if it has no adapter.
+    `adapter` names the weights of the request's adapter; None if it has no adapter. `media` names its images
+    and sounds.
     """
 
-    def __init__(self, space: KvSpace, seal: Seal, request: Request, adapter: str | None = None) -> None:
+    def __init__(
+        self, space: KvSpace, seal: Seal, request: Request, media: Media, adapter: str | None = None
+    ) -> None:
         _check_nameable(request)
         lora = request.lora_request
         if (lora is None) != (adapter is None):
@@ -57,7 +55,7 @@ class RequestKeys:
         self.space = space
         """The key space, with the weights and the generation that the keys are made for."""
         self._request, self._block_tokens = request, space.block_tokens
-        self._media = _by_block(request.mm_features, space.block_tokens)
+        self._media = media
         salt = b"" if adapter is None and not request.cache_salt else _line([adapter, request.cache_salt])
         self._chain = KeyChain(space, seal, salt)
 
@@ -91,6 +89,7 @@ class EngineKeys:
         self, space: KvSpace, seal: Seal, settings: Resolved, weights: Future[str], adapters: AdapterNames
     ) -> None:
         self._seal, self._settings, self._weights, self._adapters = seal, settings, weights, adapters
+        self._media = MediaNames(space.block_tokens)
         self._told: set[str] = set()
         self._space = replace(space, settings=settings.digest)
         if settings.nameless:
@@ -113,14 +112,21 @@ class EngineKeys:
             _info.info("%s", self.health())
         return self._space
 
-    def of(self, request: Request) -> RequestKeys | None:
-        """Return the keys of a request, or None if its KV is not shared now; the log says once why."""
+    def begin_media(self, request: Request) -> Future[Media]:
+        """Return a future of the names of a request's images and sounds."""
+        return self._media.begin(request.mm_features)
+
+    def of(self, request: Request, media: Future[Media]) -> RequestKeys | None:
+        """Return the keys of a request, or None if its KV is not shared now; the log says once why.
+
+        `media` is what `begin_media` returned of the request.
+        """
         space = self.space
         if space.model == UNNAMED:
             return None
         try:
             adapter = self._adapters.name(request.lora_request) if request.lora_request is not None else None
-            return RequestKeys(space, self._seal, request, adapter)
+            return RequestKeys(space, self._seal, request, media.result(), adapter)
         except KeySpaceError as error:
             self._tell(str(error))
             return None
@@ -161,50 +167,6 @@ def _check_nameable(request: Request) -> None:
         raise KeySpaceError("prompts given as embeddings have no name")
     if getattr(request, "resumable", False):
         raise KeySpaceError("the tokens of a streaming session change while it goes on")
-
-
-def _by_block(features: list[MultiModalFeatureSpec], block_tokens: int) -> dict[int, bytes]:
-    """Return for each block the names of images and sounds that overlap it, and where they start in it."""
-    media: dict[int, list[list[Any]]] = {}
-    for feature in features:
-        offset, length = feature.mm_position.offset, feature.mm_position.length
-        name = _media_name(feature)
-        for number in range(offset // block_tokens, (offset + length - 1) // block_tokens + 1):
-            start = offset - number * block_tokens
-            media.setdefault(number, []).append([feature.modality, name, start])
-    return {number: _line(overlapping) for number, overlapping in media.items()}
-
-
-def _media_name(feature: MultiModalFeatureSpec) -> str:
-    """Return the name of an image's or a sound's content.
-
-    That is vLLM's hash of it. What callers call their media, or vLLM where it makes no hashes, is no name:
-    there the content is hashed. Without content, as where another engine encodes, vLLM too goes by the
-    identifier.
-    """
-    identifier = str(feature.mm_hash or feature.identifier)
-    if feature.data is None or _DIGEST.fullmatch(identifier):
-        return identifier
-    content = blake2b(digest_size=32)
-    for name, field in sorted(feature.data.items()):
-        _feed(content, name, field.data)
-    return str(content.hexdigest())
-
-
-def _feed(content: Any, name: str, data: Any) -> None:
-    """Put tensors, also nested ones, and plain numbers into a hash, each with its name, type and shape."""
-    if isinstance(data, torch.Tensor):
-        plain = data.detach().cpu().contiguous()
-        content.update(_line([name, str(plain.dtype), list(plain.shape)]))
-        content.update(plain.reshape(-1).view(torch.uint8).numpy())
-    elif isinstance(data, list | tuple):
-        content.update(_line([name, "list", len(data)]))
-        for one in data:
-            _feed(content, name, one)
-    elif data is None or isinstance(data, bool | int | float | str):
-        content.update(_line([name, data]))
-    else:
-        raise KeySpaceError(f"an image or sound has {type(data).__name__} in {name}, which has no name")
 
 
 def _line(parts: Any) -> bytes:

@@ -6,7 +6,7 @@ import logging
 import time
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,8 +71,8 @@ class Lookups:
             return True
         return False
 
-    def wait(self, lookups: Iterable[Lookup]) -> None:
-        """Give the pool a moment to answer one of these, instead of asking in circles."""
-        pending = [lookup.answer for lookup in lookups if lookup.found is None]
+    def wait(self, lookups: Iterable[Lookup], others: Iterable[Future[Any]] = ()) -> None:
+        """Give the pool a moment to answer one of these, or one of the `others` to be done."""
+        pending = [*others, *(lookup.answer for lookup in lookups if lookup.found is None)]
         if pending:
             wait(pending, IDLE_WAIT_S, return_when="FIRST_COMPLETED")

@@ -26,9 +26,9 @@ import vllm
 from vllm import envs
 from vllm.platforms import current_platform
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from engines.rope import rope_types
 
+if TYPE_CHECKING:
     from vllm.config import VllmConfig
     from vllm.v1.kv_cache_interface import KVCacheConfig
 
@@ -170,20 +170,8 @@ def _skipped(config: VllmConfig) -> frozenset[tuple[str, str]]:
 def _is_length_free(model: Any) -> bool:
     """Whether the KV is known not to depend on `max_model_len`, as it does with LongRoPE."""
     architectures = getattr(model.hf_config, "architectures", None) or ["?"]
-    kinds = list(_rope_types(model.hf_config.to_dict()))
+    kinds = list(rope_types(model.hf_config.to_dict()))
     return set(architectures) <= LENGTH_FREE_MODELS and set(kinds) <= LENGTH_FREE_ROPE
-
-
-def _rope_types(given: Any) -> Iterator[str]:
-    """Every type of rotary embedding that a model's configuration names, wherever."""
-    if isinstance(given, Mapping):
-        for name, value in given.items():
-            if name in ("rope_type", "type") and isinstance(value, str):
-                yield value
-            yield from _rope_types(value)
-    elif isinstance(given, list | tuple):
-        for value in given:
-            yield from _rope_types(value)
 
 
 class _Walk:

@@ -20,6 +20,7 @@ from hostlib.protocol.hints import MAX_RETAIN_S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from concurrent.futures import Future
 
     from vllm.v1.core.kv_cache_manager import KVCacheBlocks
     from vllm.v1.core.sched.output import SchedulerOutput
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from engines.vllm.events import PoolEvents
     from engines.vllm.jobs import Report
     from engines.vllm.keys import EngineKeys, RequestKeys
+    from engines.vllm.media import Media
     from engines.vllm.steps import Block
     from hostlib.engine import BlockingPool
 
@@ -65,6 +67,8 @@ class _Tracked:
     """A request that is waiting or running."""
 
     request: Request
+    media: Future[Media]
+    """Names of its images and sounds, which take a while."""
     keys: RequestKeys | None = None
     """None if its KV is not shared."""
     is_new: bool = True
@@ -121,14 +125,17 @@ class SchedulerSide:
         lora = request.lora_request
         if lora is not None and lora.load_inplace and lora.lora_name not in self._left_adapters:
             self.adapter_changed(lora.lora_name)
-        self._tracked[request.request_id] = _Tracked(request)
+        self._tracked[request.request_id] = _Tracked(request, self._keys.begin_media(request))
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
         """Tokens that the pool has behind those `computed`; None while it has not answered.
 
         vLLM asks this of requests that start, or start over.
         """
-        tracked = self._start(request)
+        tracked = self._tracked_as(request)
+        if not tracked.media.done():
+            return None, False
+        self._start(tracked)
         tracked.own_blocks = first = computed_tokens // self._block_tokens
         usable = (request.num_tokens - 1) // self._block_tokens  # one token at least has to be computed
         usable = min(usable, tracked.limit)
@@ -145,7 +152,7 @@ class SchedulerSide:
 
     def allocated(self, request: Request, blocks: KVCacheBlocks, external_tokens: int) -> None:
         """vLLM has made room; what it took of the pool's offer is to be loaded."""
-        tracked = self._tracked.get(request.request_id) or self._start(request)
+        tracked = self._tracked_as(request)
         lookup, tracked.lookup = tracked.lookup, None
         block_ids = list(blocks.get_block_ids()[0])
         given = block_ids[tracked.own_blocks :]
@@ -201,8 +208,7 @@ class SchedulerSide:
         jobs.settled, jobs.dropped = self._steps.settled, self._steps.take_dropped()
         jobs.computes = output.total_num_scheduled_tokens > 0
         if not jobs.computes and self._steps.in_flight == 1:
-            lookups = [tracked.lookup for tracked in self._tracked.values()]
-            self._lookups.wait([lookup for lookup in lookups if lookup is not None])
+            self._wait_a_moment()
         return jobs
 
     def reported(self, report: Report | None, failed_blocks: Collection[int], *, failed_load: bool) -> None:
@@ -281,16 +287,17 @@ class SchedulerSide:
 
     # Look-ups
 
-    def _start(self, request: Request) -> _Tracked:
-        tracked = self._tracked.get(request.request_id)
-        if tracked is None:
-            tracked = self._tracked[request.request_id] = _Tracked(request)
+    def _tracked_as(self, request: Request) -> _Tracked:
+        if request.request_id not in self._tracked:
+            self.added(request)
+        return self._tracked[request.request_id]
+
+    def _start(self, tracked: _Tracked) -> None:
         if self._is_left or self._left_adapters:
             self._resume()
-        if tracked.is_new and not self._is_left and not self._has_left_adapter(request):
-            tracked.keys, tracked.is_new = self._keys.of(request), False
+        if tracked.is_new and not self._is_left and not self._has_left_adapter(tracked.request):
+            tracked.keys, tracked.is_new = self._keys.of(tracked.request, tracked.media), False
         tracked.load, tracked.offered, tracked.refused = None, 0, None
-        return tracked
 
     def _has_left_adapter(self, request: Request) -> bool:
         """Whether the weights of the request's adapter may change, or have changed, under the same name.
@@ -320,6 +327,12 @@ class SchedulerSide:
         self._held.discard(keys)
         if self._events is not None:
             self._events.gone(keys)
+
+    def _wait_a_moment(self) -> None:
+        """Instead of asking in circles while the engine has nothing to compute."""
+        lookups = [one.lookup for one in self._tracked.values() if one.lookup is not None]
+        media = [one.media for one in self._tracked.values() if not one.media.done()]
+        self._lookups.wait(lookups, media)
 
     def _end_lookup(self, tracked: _Tracked) -> None:
         if tracked.lookup is not None:

@@ -1,6 +1,6 @@
 """make bench WHAT=...: measure one part of the system.
 
-python -m experiments.bench hosts --help     # the options of one benchmark
+weir bench hosts --help     # the options of one benchmark
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _usage(what: str) -> str:
         else ""
     )
     lines = [f"  {name:12} {text}" for name, text in BENCHMARKS.items()]
-    return f"{wrong}make bench WHAT=name, where name is one of\n" + "\n".join(lines)
+    return f"{wrong}weir bench NAME, or make bench WHAT=NAME, where name is one of\n" + "\n".join(lines)
 
 
 if __name__ == "__main__":

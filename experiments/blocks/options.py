@@ -32,4 +32,4 @@ class BlocksOptions:
 
 def parse_options(arguments: Sequence[str]) -> BlocksOptions:
     """Options from the command line and the environment; raises OptionError."""
-    return read(BlocksOptions, arguments, "make blocks", __doc__ or "")
+    return read(BlocksOptions, arguments, "weir blocks", __doc__ or "")

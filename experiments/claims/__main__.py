@@ -6,7 +6,6 @@ claims.md and a picture for each kind of traffic. With TRACE, recorded sessions 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from math import exp, log
@@ -16,6 +15,7 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass as declared
 
 from commands.command import Screen, run_command
+from commands.cores import whole_cores
 from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.intervals import Interval, mean_interval
 from commands.options import read
@@ -53,7 +53,7 @@ class ClaimsOptions(TraceOptions):
     """The first seed."""
     seeds: Annotated[int, Within(2, 31)] = 8
     """Simulations of each case."""
-    processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, os.cpu_count() or 1)
+    processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, whole_cores())
     """Simulations at once."""
     results: Path = Path("results/claims")
     """Folder for the results."""
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 2 for bad input."""
 
     def parse(given: Sequence[str]) -> ClaimsOptions:
-        return read(ClaimsOptions, given, "python -m experiments.claims", __doc__ or "")
+        return read(ClaimsOptions, given, "weir claims", __doc__ or "")
 
     return run_command(arguments, parse, _run, interrupted="interrupted")
 

@@ -28,7 +28,7 @@ from controller.config import Config, PoolSize, Thresholds
 from emulator.control_plane import stand_behind, start_controller, switch_configs
 from emulator.machine import CpuWatch
 from emulator.processes import READY_TIMEOUT_S, Events, LineProcess, wait_for
-from emulator.result import PROGRAM, ROOT, revision
+from emulator.result import PROGRAM, revision
 from experiments.congestion.page import write_page
 from experiments.congestion.patterns import HITS, PATTERNS, Group, Keys, groups
 from experiments.congestion.result import Burst, Point, evaluate
@@ -68,7 +68,7 @@ class Options:
     """Packets that the queue of each of the switch's ports holds."""
     seed: Annotated[int, Within(0, 2**31)] = 1
     """Of the keys."""
-    results: Path = ROOT / "results" / "congestion"
+    results: Path = Path("results/congestion")
     """Folder for summary.json."""
 
 
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all goals are met; 1: not; 2: it could not run."""
     return run_command(
         arguments,
-        lambda given: read(Options, given, "python -m experiments.congestion", __doc__ or ""),
+        lambda given: read(Options, given, "weir congestion", __doc__ or ""),
         _run,
     )
 

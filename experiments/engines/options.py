@@ -77,4 +77,4 @@ class EnginesOptions:
 
 def parse_options(arguments: Sequence[str]) -> EnginesOptions:
     """Options from the command line and the environment; raises OptionError."""
-    return read(EnginesOptions, arguments, "python -m experiments.engines", __doc__ or "")
+    return read(EnginesOptions, arguments, "weir engines", __doc__ or "")

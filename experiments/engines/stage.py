@@ -144,7 +144,7 @@ class Stage:
             "batched_tokens": BATCHED_TOKENS,
             "block_tokens": BLOCK_TOKENS,
             "own_blocks": self._options.own_blocks,
-            "threads": os.cpu_count(),
+            "threads": len(os.sched_getaffinity(0)),
             "transfer": transfer,
         }
         path = directory / f"{node}.json"

@@ -47,9 +47,7 @@ BROKEN_OFF = (ExperimentError, TopologyError, grpc.RpcError, OSError)
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: nothing wrong, lost or failed that should not be; 1: not so; 2: it could not run."""
-    return run_command(
-        arguments, lambda given: parse_options(given, "python -m experiments.faults", __doc__ or ""), play_all
-    )
+    return run_command(arguments, lambda given: parse_options(given, "weir faults", __doc__ or ""), play_all)
 
 
 def play_all(screen: Screen, options: Options) -> int:

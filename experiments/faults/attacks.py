@@ -291,7 +291,7 @@ def _lying_lists(place: Place, draws: random.Random, at: int) -> Raw:
 
 
 def _lying_hellos(place: Place, draws: random.Random, at: int) -> Raw:
-    """A storage node that is there and is not, and knows of ever later lists."""
+    """A storage node that is there and is not, and claims later and later lists."""
     message = wire.Message(
         wire.OP_HELLO, bytes(wire.KEY_BYTES), 0, 0, draws.choice([0, wire.FLAG_HELD]),
         draws.getrandbits(32) or 1,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.config import Config, PoolSize, Port, SwitchConfig, Thresholds
-from emulator.control_plane import stand_behind, start_controller, switch_configs
+from emulator.control_plane import start_controller, switch_configs
 from emulator.processes import READY_TIMEOUT_S, LineProcess, ProcessError, check_switches
 from experiments.faults.children import LOOK_S, kill, until_said
 from experiments.faults.faulty_disk import FaultyDisk
@@ -202,7 +202,6 @@ class Cluster:
         self._keepers.append(controller)
         self._children.append(controller)
         until_said("ready", [controller], READY_TIMEOUT_S)
-        stand_behind(controller)
         return controller
 
     def start_store(self, name: str) -> LineProcess:
@@ -252,7 +251,7 @@ class Cluster:
         return flood
 
     def _adapted(self, switch: SwitchConfig) -> SwitchConfig:
-        """With the tenant, and by way of the proxy if there are any."""
+        """With the tenant, and through the proxy if there are any."""
         outside = None if self.plan.insider else self.plan.intruder
         working = {self.fabric.hosts[name].ipv4 for name in self.fabric.nodes if name != outside}
         ports = tuple(

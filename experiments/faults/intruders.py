@@ -24,7 +24,7 @@ from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.options import read
 from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from emulator.processes import READY_TIMEOUT_S
-from emulator.result import ROOT, percentiles, revision
+from emulator.result import percentiles, revision
 from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
 from experiments.faults.attacks import ATTACKS, FRAGMENTS, INSIDERS, LIARS, frames, sender
 from experiments.faults.children import until_said
@@ -66,7 +66,7 @@ class Options:
     """Of load and attacks."""
     apart: bool = False
     """Yes: a core for the intruder, the others for everybody else."""
-    results: Path = ROOT / "results" / "intruders"
+    results: Path = Path("results/intruders")
     """Folder for summary.json."""
 
 
@@ -160,7 +160,7 @@ class Intruder:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: no attack succeeded, and others were not slowed down; 1: not so; 2: it could not run."""
-    program = "python -m experiments.faults.intruders"
+    program = "weir intruders"
     return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 

@@ -10,7 +10,6 @@ from pydantic.dataclasses import dataclass
 
 from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.options import read
-from emulator.result import ROOT
 from experiments.faults.cases import CASES
 
 TOPOLOGIES = ("star", "leafspine")
@@ -32,7 +31,7 @@ class Options:
     """Of 512 bytes, in a block."""
     seed: Annotated[int, Within(0, 2**31)] = 1
     """Of the load."""
-    results: Path = ROOT / "results" / "faults"
+    results: Path = Path("results/faults")
     """Folder for summary.json."""
 
 

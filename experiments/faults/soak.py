@@ -22,7 +22,7 @@ from commands.command import Screen, run_command
 from commands.declarations import DECLARED, Variable, Within
 from commands.options import read
 from emulator.machine import CpuWatch, busy_complaints
-from emulator.result import ROOT, revision
+from emulator.result import revision
 from experiments.faults.__main__ import LINK_BIT_S, NODES, START_DELAY_S, STORES, compile_program
 from experiments.faults.cases import CASES
 from experiments.faults.cluster import POOL_BLOCKS, Cluster, Plan, cluster
@@ -60,7 +60,7 @@ class Options:
     """Operations a second and node."""
     seed: Annotated[int, Within(0, 2**31)] = 1
     """Of load and faults."""
-    results: Path = ROOT / "results" / "soak"
+    results: Path = Path("results/soak")
     """Folder for summary.json."""
 
 
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all of it holds; 1: not; 2: it could not run."""
     return run_command(
         arguments,
-        lambda given: read(Options, given, "python -m experiments.faults.soak", __doc__ or ""),
+        lambda given: read(Options, given, "weir soak", __doc__ or ""),
         _run,
     )
 

@@ -73,6 +73,6 @@ class IncastOptions:
 
 def parse_options(arguments: Sequence[str]) -> IncastOptions:
     """Options from the command line and the environment; raises OptionError."""
-    options = read(IncastOptions, arguments, "python -m experiments.incast", __doc__ or "")
+    options = read(IncastOptions, arguments, "weir incast", __doc__ or "")
     nodes, patterns = (QUICK_NODES, QUICK_PATTERNS) if options.quick else (ALL_NODES, PATTERNS)
     return replace(options, nodes=options.nodes or nodes, patterns=options.patterns or patterns)

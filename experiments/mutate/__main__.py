@@ -45,7 +45,7 @@ class Options:
     """No more are tried after that."""
     timeout_s: Annotated[float, Within(1, 3600), Variable("TIMEOUT")] = 240.0
     """Seconds that a module's tests may take; more is noticed, too."""
-    results: Path = ROOT / "results" / "mutate"
+    results: Path = Path("results/mutate")
     """Folder for summary.json."""
 
 
@@ -64,7 +64,7 @@ class Tried:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: GOAL of them were noticed; 1: fewer; 2: it could not run."""
-    program = "python -m experiments.mutate"
+    program = "weir mutate"
     return run_command(
         arguments,
         lambda given: read(Options, given, program, __doc__ or ""),

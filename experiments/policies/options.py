@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 from annotated_types import Len
 from pydantic.dataclasses import dataclass
 
+from commands.cores import whole_cores
 from commands.declarations import DECLARED, Each, Existing, OneOf, Variable, Within
 from commands.errors import OptionError
 from commands.options import read
@@ -60,7 +60,7 @@ class Options(TraceOptions):
     """Model whose KV is stored."""
     gpu: Annotated[str, OneOf(GPUS)] = DEFAULT_GPU
     """GPUs of a node."""
-    processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, os.cpu_count() or 1)
+    processes: Annotated[int, Within(1, 256), Variable("JOBS")] = min(8, whole_cores())
     """Replays at once."""
     results: Path = Path("results/policies")
     """Folder for summary.json, ablation.json and plots."""
@@ -101,7 +101,7 @@ class Options(TraceOptions):
 def parse_options(arguments: Sequence[str]) -> Options:
     """Options from the command line and the environment; raises OptionError."""
     description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
-    options = read(Options, arguments, "python -m experiments.policies", description)
+    options = read(Options, arguments, "weir policies", description)
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     if options.events is not None and options.links != USUAL_LINKS:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from experiments.pictures import named_after, panels, save
 from experiments.policies.compare import OURS
 from experiments.policies.jobs import ABLATION
 from experiments.policies.pools import BELADY
 from experiments.policies.replay import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHOWN = (OURS, "mq", "arc", "s3fifo", "lirs", "gdsf", "lru", BELADY)
 

@@ -58,9 +58,7 @@ LARGER_SIGMAS = 2
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all requests served or refused and every block right; 1: not so; 2: it could not run."""
-    return run_command(
-        arguments, lambda given: parse_options(given, "python -m experiments.run", __doc__ or ""), _run
-    )
+    return run_command(arguments, lambda given: parse_options(given, "weir run", __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: RunOptions) -> int:

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     """Replace this process by p4runtime-shell; exit code 2 when no switch runs."""
 
     def parse(given: Sequence[str]) -> ShellOptions:
-        return read(ShellOptions, given, "python -m experiments.run.shell", __doc__ or "")
+        return read(ShellOptions, given, "weir shell", __doc__ or "")
 
     return run_command(arguments, parse, _run)
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 2 when it could not start."""
     return run_command(
         arguments,
-        lambda given: read_run(TopoOptions, given, "python -m experiments.run.topo", __doc__ or ""),
+        lambda given: read_run(TopoOptions, given, "weir topo", __doc__ or ""),
         _run,
     )
 

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
     def parse(given: Sequence[str]) -> SimulateOptions:
         source = Source(read_values, completed, is_simulated)
-        return read(SimulateOptions, given, "python -m experiments.simulate", __doc__ or "", source)
+        return read(SimulateOptions, given, "weir simulate", __doc__ or "", source)
 
     return run_command(arguments, parse, _run, interrupted="interrupted")
 

@@ -14,7 +14,7 @@ from controller.pool.residents import PERIOD_S
 from emulator.emulation import Emulation, Measurements
 from emulator.evaluate import evaluate
 from emulator.options import RunOptions
-from emulator.result import ROOT, RunResult
+from emulator.result import PROGRAM, RunResult
 from emulator.scenario import SPARE_SHARE, make_scenario
 from emulator.scenario import Scenario as RunScenario
 from experiments.logs import Open
@@ -34,7 +34,6 @@ from topologies.shaping import burst_bytes
 from workload.compression import NONE
 from workload.levels import Ladder
 
-PROGRAM = ROOT / "p4" / "weir.p4"
 TIMER_S = 1e-3
 """asyncio waits for whole milliseconds, so hosts that are to begin at one moment do so within one."""
 LUMP_BUFFER_BYTES = 720

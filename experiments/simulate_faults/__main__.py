@@ -21,10 +21,11 @@ from typing import Annotated
 from pydantic.dataclasses import dataclass
 
 from commands.command import Screen, run_command
+from commands.cores import whole_cores
 from commands.declarations import DECLARED, Existing, Within
 from commands.options import read
 from commands.parallel import run_all
-from emulator.result import revision
+from emulator.result import PROGRAM, revision
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.night import Night
@@ -32,7 +33,6 @@ from experiments.simulate_faults.page import write_page
 from experiments.simulate_faults.plan import Plan
 from experiments.simulate_faults.run import Outcome, run
 from experiments.simulate_faults.shrink import shrink
-from experiments.simulate_faults.switch import PROGRAM
 from topologies.engines import Artifacts, make_engine
 
 COMMAND = "PYTHONHASHSEED=0 .venv/bin/python -m experiments.simulate_faults"
@@ -55,7 +55,7 @@ class Options:
     """Only the run of this seed."""
     plan: Annotated[Path | None, Existing()] = None
     """Only the run of a plan that a failed run left."""
-    processes: Annotated[int, Within(1, 1024)] = os.cpu_count() or 1
+    processes: Annotated[int, Within(1, 1024)] = whole_cores()
     """Runs at once."""
     tries: Annotated[int, Within(0, 100_000)] = 100
     """Runs spent on making a failed one smaller."""
@@ -66,7 +66,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all promises kept; 1: not; 2: it could not run."""
-    program = "python -m experiments.simulate_faults"
+    program = "weir simulate-faults"
     return run_command(
         arguments,
         lambda given: read(Options, given, program, __doc__ or ""),

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controller.errors import ConnectionLostError, NotPrimaryError, SwitchError
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from v1model.dataplane import DigestConfig, Output
 
 DEVICE_ID = 1
-PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
 Transmit = Callable[[int, bytes], None]
 """Of a port and a frame."""
 

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0, or 2 where it could not run."""
     return run_command(
         arguments,
-        lambda given: parse_options(given, "python -m experiments.study", __doc__ or ""),
+        lambda given: parse_options(given, "weir study", __doc__ or ""),
         _run,
         INTERRUPTED,
     )

@@ -63,8 +63,9 @@ def columns(
     """
     names = list(dict.fromkeys(name for mine in values.values() for name in mine))
     of_kind = kinds or {"": names}
-    figure = make_subplots(rows=1, cols=len(values), shared_yaxes=True, horizontal_spacing=0.02)
-    figure.update_layout(base_layout(height=190 + 29 * len(names), showlegend=kinds is not None))
+    # With update_layout, plotly would merge two templates key by key, which takes a fifth of a second.
+    figure = go.Figure(layout=base_layout(height=190 + 29 * len(names), showlegend=kinds is not None))
+    make_subplots(rows=1, cols=len(values), shared_yaxes=True, horizontal_spacing=0.02, figure=figure)
     for number, (what, mine) in enumerate(values.items(), 1):
         low, high = near([value.mean for value in mine.values()])
         inside = {name: value for name, value in mine.items() if low <= value.mean <= high}

@@ -25,11 +25,11 @@ from commands.declarations import DECLARED, OneOf, Within
 from commands.options import read
 from emulator.emulation import Emulation
 from emulator.evaluate import evaluate
-from emulator.result import revision
+from emulator.result import PROGRAM, revision
 from experiments.logs import OpenNetworks
 from experiments.page import Page
 from experiments.page.report import NAME
-from experiments.simulate.emulate import PROGRAM, Emulator
+from experiments.simulate.emulate import Emulator
 from experiments.study.panels.live import live, live_table
 from experiments.study.played import (
     DESIGNS,

@@ -53,12 +53,12 @@ def no_dearer(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = 
 
 
 def beating(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> list[Purchase]:
-    """Those of them that are surely faster."""
+    """Return those of them that are significantly faster."""
     return [one for one in no_dearer(pool, bought, path) if below(one.sample, pool.sample, *path)]
 
 
 def led(pool: Purchase, bought: Sequence[Purchase], path: Sequence[str] = MEAN) -> Purchase | None:
-    """The fastest of them, if the pool is surely faster than each."""
+    """Return the fastest of them, if the pool is significantly faster than each."""
     rivals = no_dearer(pool, bought, path)
     surely = all(below(pool.sample, rival.sample, *path) for rival in rivals)
     return rivals[0] if rivals and surely else None

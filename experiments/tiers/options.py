@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated
 
 from pydantic.dataclasses import dataclass as declared
 
+from commands.cores import whole_cores
 from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.options import read
 from commands.trace_options import TraceOptions
@@ -83,7 +83,7 @@ class TiersOptions(TraceOptions):
     """Model whose KV is stored."""
     gpu: Annotated[str, OneOf(GPUS)] = "h800"
     """GPUs of a node."""
-    jobs: Annotated[int, Within(1, 256)] = min(8, os.cpu_count() or 1)
+    jobs: Annotated[int, Within(1, 256)] = min(8, whole_cores())
     """Simulations at once."""
     results: Path = Path("results/tiers")
     """Folder for the results."""
@@ -100,4 +100,4 @@ class TiersOptions(TraceOptions):
 def parse_options(arguments: Sequence[str]) -> TiersOptions:
     """Options from the command line and the environment; raises OptionError."""
     description = "Simulate traces in the whole hierarchy, under each rule, gate and prefetch."
-    return read(TiersOptions, arguments, "python -m experiments.tiers", description)
+    return read(TiersOptions, arguments, "weir tiers", description)

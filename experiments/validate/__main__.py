@@ -27,9 +27,7 @@ INCAST_SPEED = 1.0
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: the tables are made, whatever they say; 2: they could not be."""
-    return run_command(
-        arguments, lambda given: parse_options(given, "python -m experiments.validate", __doc__ or ""), _run
-    )
+    return run_command(arguments, lambda given: parse_options(given, "weir validate", __doc__ or ""), _run)
 
 
 def _run(screen: Screen, options: ValidateOptions) -> int:

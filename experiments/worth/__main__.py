@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def parse(arguments: Sequence[str]) -> Options:
     """Options from the command line and the environment; raises OptionError."""
-    return read(Options, arguments, "make worth", __doc__ or "")
+    return read(Options, arguments, "weir worth", __doc__ or "")
 
 
 def cells_of(options: Options) -> list[Cell]:

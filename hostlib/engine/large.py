@@ -88,7 +88,7 @@ class Manifest(NamedTuple):
 
 
 class LargeObjects:
-    """Stores and loads them by way of a client of the pool."""
+    """Stores and loads them through a client of the pool."""
 
     def __init__(self, client: BlockClient, seal: Seal, replicas: int, part_timeout_s: float) -> None:
         """`part_timeout_s` is how long storing one part may take."""

@@ -67,7 +67,7 @@ class Page(NamedTuple):
 
 
 class Lists:
-    """The lists of one tenant, by way of a client of the pool."""
+    """The lists of one tenant, through a client of the pool."""
 
     def __init__(self, client: BlockClient, seal: Seal, replicas: int = 1) -> None:
         self._client, self._seal, self._replicas = client, seal, replicas

@@ -12,7 +12,8 @@
 
 Then it writes its result file (as it did when it finished) and exits with 0. Errors in the configuration are
 one line on stderr and exit code 2. The end of stdin means that whoever started the process is gone: it ends,
-so that nothing is left behind. Whoever starts it reads its stdout as it comes.
+so that nothing is left behind. With stdin from /dev/null only signals end it. Whoever starts it reads its
+stdout as it comes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import json
 import logging
 import signal
 import sys
-import threading
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from itertools import count
@@ -33,6 +33,7 @@ from hostlib.process.config import ProcessConfig, load_config
 from hostlib.process.observe import SelfObserver
 from hostlib.protocol.errors import HostlibError
 from weir import logs
+from weir.standard_input import follow_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ class _Controlled(Generic[Config]):
         self._host = self._open_host(self._config)
         self._observer = SelfObserver(self._config.observe_s)
         try:
-            threading.Thread(target=self._read_commands, daemon=True).start()
+            follow_commands(self._on_command, lambda: self._call(self._stop.set))
             self._emit("ready")
             log.info("is ready")
             await self._until_stop()
@@ -156,17 +157,14 @@ class _Controlled(Generic[Config]):
         except BrokenPipeError:  # whoever started this process is gone
             self._stop.set()
 
-    def _read_commands(self) -> None:
-        """In a thread of its own: stdin may be a pipe, a file or a terminal."""
-        for line in sys.stdin:
-            command, *rest = line.split() or [""]
-            if command == "start":
-                self._call(self._set_start, float(rest[0]) if rest else None)
-            elif command == "report":
-                self._call(self._report)
-            elif command == "stop":
-                break
-        self._call(self._stop.set)
+    def _on_command(self, line: str) -> bool:
+        """Carry out a line of stdin, in its thread; False for the last one."""
+        command, *rest = line.split() or [""]
+        if command == "start":
+            self._call(self._set_start, float(rest[0]) if rest else None)
+        elif command == "report":
+            self._call(self._report)
+        return command != "stop"
 
     def _call(self, function: Callable[..., object], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop has ended

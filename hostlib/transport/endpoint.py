@@ -73,7 +73,7 @@ class EndpointOptions:
 
     @classmethod
     def of_link(cls, link_bit_s: float) -> EndpointOptions:
-        """For a link (0: unlimited) on which a lump should take hardly any time.
+        """For a link (0: unlimited) on which a batch of datagrams should take hardly any time.
 
         A lump leaves before its time, as if the link were faster than it is: on a slow one a node that asks a
         little later than others would find the first answers gone that it could have shared.
@@ -82,7 +82,7 @@ class EndpointOptions:
         return cls(lump_bytes=min(_LONGEST_LUMP_BYTES, fitting))
 
     def lump_datagrams(self, datagram_bytes: int) -> int:
-        """How many datagrams of this length are a lump."""
+        """Return how many datagrams of this length are one batch for the kernel."""
         fitting = self.lump_bytes // (FRAME_HEADER_BYTES + datagram_bytes)
         return max(1, min(_LONGEST_LUMP_DATAGRAMS, fitting))
 
@@ -126,7 +126,7 @@ class _Waiting:
     at: int = 0
 
     def lump(self, options: EndpointOptions) -> list[bytes]:
-        """The first ones, of one length, as many as are a lump."""
+        """Return the first datagrams of one length, as many as one batch takes."""
         longest = options.lump_datagrams(len(self.datagrams[self.at]))
         return list(next(groupby(self.datagrams[self.at : self.at + longest], len))[1])
 

@@ -1,6 +1,7 @@
 """A quota is found, however cgroups are mounted, and what is used of it counts as busy."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,3 +78,11 @@ def test_a_real_quota_is_seen_by_who_is_under_it(tmp_path: Path) -> None:
         assert float(said.stdout) == pytest.approx(0.4)
     finally:
         group.rmdir()
+
+
+def test_programs_start_as_many_processes_as_they_may_use_cores() -> None:
+    """taskset stands for a quota: `os.cpu_count` names the machine's cores in both."""
+    alone = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    help_of = [sys.executable, "-m", "experiments.policies", "--help"]
+    said = subprocess.run([*alone, *help_of], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"--jobs X\s+Replays at once. \[1 to 256\] \(default: 1\)", said)

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from controller.worker import SwitchWorker
     from topologies.engines import Artifacts
 
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
+pytestmark = pytest.mark.root
 
 BLOCKS = 24
 """Baselines need twenty."""
 ACCESSES = 160
-LIVE = ("lru", "reuse")
-"""One that decides at once, and one that learns. That any policy decides a trace again is tested in
+LIVE = ("reuse",)
+"""One that learns. That any policy decides a trace again is tested in
 test_invariants.py without a switch."""
 
 

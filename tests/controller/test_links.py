@@ -30,7 +30,7 @@ from tests.controller.live import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
+pytestmark = pytest.mark.root
 
 KEY = block_id(TENANT, bytes(range(16)))
 RETRY_S = 0.2

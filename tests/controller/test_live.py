@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from controller.worker import SwitchWorker
 
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("live")]
+pytestmark = pytest.mark.root
 
 
 def key(number: int) -> bytes:
@@ -109,6 +109,7 @@ def test_a_full_pool_evicts_but_not_what_was_just_served(switch: LiveSwitch) -> 
     assert (worker.pool.counts.admitted, worker.pool.counts.evicted) == (ENTRIES + 1, 1)
 
 
+@pytest.mark.slow
 def test_a_switch_that_was_killed_and_started_again_is_set_up_anew(switch: LiveSwitch) -> None:
     with controller(switch) as worker:
         admit(switch, worker, 1)

@@ -39,7 +39,6 @@ END_S = 30.0
 """It takes a fifth of a second on an idle machine, but tests run on busy ones."""
 
 root = pytest.mark.root
-alone = pytest.mark.xdist_group("live")
 
 
 def test_the_links_rate_reaches_the_policy_and_what_decides_on_reclaiming(
@@ -109,7 +108,6 @@ def end(process: subprocess.Popen[str]) -> float:
 
 
 @root
-@alone
 def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp_path: Path) -> None:
     file, results = tmp_path / "controller.json", tmp_path / "results.json"
     file.write_text(config_text(config(switch, report_count=1)))
@@ -146,8 +144,7 @@ def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp
 
 
 @root
-@alone
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_signals_end_it(switch: LiveSwitch, tmp_path: Path, number: signal.Signals) -> None:
     file, results = tmp_path / "controller.json", tmp_path / "results.json"
     file.write_text(config_text(config(switch)))
@@ -159,7 +156,6 @@ def test_signals_end_it(switch: LiveSwitch, tmp_path: Path, number: signal.Signa
 
 
 @root
-@alone
 def test_without_the_pool_the_switch_only_forwards(switch: LiveSwitch, tmp_path: Path) -> None:
     file, results = tmp_path / "controller.json", tmp_path / "results.json"
     file.write_text(config_text(replace(config(switch, report_count=1), pool=False, merging=False)))
@@ -176,7 +172,6 @@ def test_without_the_pool_the_switch_only_forwards(switch: LiveSwitch, tmp_path:
 
 
 @root
-@alone
 def test_a_switch_that_is_gone_does_not_hold_up_the_end(switch: LiveSwitch, tmp_path: Path) -> None:
     file, results = tmp_path / "controller.json", tmp_path / "results.json"
     file.write_text(config_text(config(switch)))

@@ -9,7 +9,7 @@ import pytest
 
 from controller.membership import SILENCE_S, Announcements, Membership
 from controller.operations import Announce, Answer
-from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, QUORUM, WINDOW_S
+from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, NOBODY_REACHED_S, QUORUM, WINDOW_S
 from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, State, hello, suspects_in
 
@@ -245,4 +245,19 @@ def test_a_pause_of_all_at_once_puts_none_down_and_one_without_end_puts_down_all
         assert {world.state(store) for store in STORES} == {State.UP}
     world.carries = lambda store, there: False
     world.run(MOST_PATIENCE_S + 6 * HEARTBEAT_S)
+    assert {world.state(store) for store in STORES} == {State.DOWN}
+
+
+def test_while_none_of_all_who_are_heard_is_reached_none_is_down_for_some_time(
+    world: World,
+) -> None:
+    for _ in range(4):
+        world.carries = lambda store, there: not there
+        world.run(NOBODY_REACHED_S - CALM_S)
+        assert {world.state(store) for store in STORES} == {State.UP}
+        world.carries = lambda store, there: True
+        world.run(2.0)
+        assert {world.state(store) for store in STORES} == {State.UP}
+    world.carries = lambda store, there: not there
+    world.run(NOBODY_REACHED_S + 2 * CALM_S)
     assert {world.state(store) for store in STORES} == {State.DOWN}

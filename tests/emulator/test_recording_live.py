@@ -21,7 +21,6 @@ from tests.wireshark.dissection import dissect, expected, fields_of
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.xdist_group("recording"),
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 OPTIONS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator import result
-from emulator.result import revision
+from emulator.result import revision, version
 
 
 def git(folder: Path, *words: str) -> str:
@@ -39,9 +39,9 @@ def test_it_is_the_commit_and_whether_it_was_changed(checkout: Path) -> None:
     assert revision() == f"{commit}+"
 
 
-def test_without_git_it_is_unknown(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_it_is_the_version(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(checkout))
-    assert revision() == "unknown"
+    assert revision() == version()
 
 
 def test_a_tarball_inside_another_repository_has_not_that_one_s_revision(
@@ -50,9 +50,9 @@ def test_a_tarball_inside_another_repository_has_not_that_one_s_revision(
     unpacked = checkout / "weir-1.0"
     unpacked.mkdir()
     monkeypatch.setattr(result, "ROOT", unpacked)
-    assert revision() == "unknown"
+    assert revision() == version()
     shutil.rmtree(checkout / ".git")
-    assert revision() == "unknown"
+    assert revision() == version()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a checkout away, which needs root")

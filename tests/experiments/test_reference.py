@@ -9,8 +9,10 @@ import pytest
 from commands.declarations import Each, Key
 from commands.table import TABLE
 from emulator.result import ROOT
-from experiments.commands import ANY, COMMANDS, keys_by_command, keys_of_command
+from experiments import traffic, versions
+from experiments.keys import ANY, WITH_KEYS, keys_by_command, keys_of_command
 from experiments.reference import made
+from workload import trace
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 
@@ -29,17 +31,34 @@ def check(goals: str, given: dict[str, str] | None = None, **environment: str) -
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", made(), ids=lambda path: path.name)
-def test_generated_files_are_those_of_the_declarations(path: Path) -> None:
-    assert path.read_text() == made()[path], "run: make reference"
+def test_generated_files_are_those_of_the_declarations() -> None:
+    assert [str(path) for path, text in made().items() if path.read_text() != text] == [], (
+        "run: make reference"
+    )
+
+
+def test_a_new_version_is_copied_to_all_that_state_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "version", lambda: "9.8.7")
+    texts = {path.relative_to(ROOT): text for path, text in versions.made().items()}
+    assert len(texts) == len(versions.FOLDERS) + 2
+    assert all("9.8.7" in text for text in texts.values())
+    assert '"weir-switch==9.8.7"' in texts[Path("pyproject.toml")]
+    assert '"weir-client==9.8.7"' in texts[Path("engines/pyproject.toml")]
+    assert "cff-version: 1.2.0\n" in texts[Path("CITATION.cff")]
+
+
+def test_every_field_of_a_trace_is_described() -> None:
+    assert set(traffic.FIELDS) == set().union(
+        *(one.required | one.optional for one in (trace.MOONCAKE, trace.BAILIAN))
+    )
 
 
 def test_every_target_that_runs_a_program_has_its_keys_declared() -> None:
     phony = MAKEFILE.split(".PHONY:")[1].splitlines()[0].split()
-    assert {command.split()[0] for command in COMMANDS} <= set(phony)
+    assert {command.split()[0] for command in WITH_KEYS} <= set(phony)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", WITH_KEYS)
 def test_every_key_has_a_help_of_its_own(command: str) -> None:
     for key in keys_of_command(command):
         assert key.help.endswith("."), key.name
@@ -88,7 +107,7 @@ TEXTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", WITH_KEYS)
 def test_the_check_says_of_numbers_and_names_what_the_program_says(command: str) -> None:
     """A run of the check for each text has all variables of a command."""
     unchecked = ("path", "file", "text", "name_or_file")

@@ -121,7 +121,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=["star", "leafspine"])
+@pytest.fixture(params=["leafspine", pytest.param("star", marks=pytest.mark.slow)])
 def cluster(request: pytest.FixtureRequest, engine: Engine) -> Iterator[Cluster]:
     with Network(make_topology(request.param, LINK_BIT_S[engine.name], 2, 3), engine) as network:
         yield Cluster(network, request.param)

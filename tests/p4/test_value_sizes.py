@@ -10,19 +10,21 @@ from pathlib import Path
 import pytest
 
 from hostlib.protocol.value_size import DEFAULT_BYTES, SIZES, VARIABLE
+from tests.slow import rest_slow
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = tuple(f"tests/hostlib/test_native{of}.py" for of in ("", "_storage", "_puts"))
+OTHERS = [size for size in SIZES if size != DEFAULT_BYTES]
 SERVED = ("tests/p4/test_serve.py", "tests/p4/test_merge.py")
 
 
-@pytest.mark.parametrize("size_bytes", [size for size in SIZES if size != DEFAULT_BYTES])
+@pytest.mark.parametrize("size_bytes", rest_slow(SIZES[-1:], OTHERS))
 def test_the_program_serves_and_merges_values_of_every_size(size_bytes: int) -> None:
     run(size_bytes, *SERVED)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size_bytes", [size for size in SIZES if size != DEFAULT_BYTES])
+@pytest.mark.parametrize("size_bytes", OTHERS)
 def test_the_core_does_what_python_does_at_every_size(size_bytes: int) -> None:
     run(size_bytes, *CORE)
 

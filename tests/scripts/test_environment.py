@@ -228,6 +228,7 @@ def test_an_index_that_is_not_there_is_said_so_soon(set_up: Path, monkeypatch: p
     assert time.monotonic() - began_s < 60
 
 
+@pytest.mark.slow
 def test_another_content_than_the_list_names_is_asked_for_again_past_caches(
     set_up: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

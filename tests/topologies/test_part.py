@@ -17,6 +17,7 @@ def test_interfaces_are_read_as_the_kernel_writes_them() -> None:
 def test_a_tunnel_is_made_with_the_servers_addresses_and_moved_to_its_vertex() -> None:
     tunnel = Tunnel("leaf1", "spine2", 77, "10.0.0.1", "10.0.0.2")
     assert list(tunnel.commands("weir5t0", "leaf1-eth3", 4242)) == [
-        "ip link add weir5t0 type vxlan id 77 local 10.0.0.1 remote 10.0.0.2 dstport 4789 nolearning noudpcsum",
+        "ip link add weir5t0 type vxlan id 77 local 10.0.0.1 remote 10.0.0.2 dstport 4789 nolearning "
+        "noudpcsum",
         "ip link set dev weir5t0 netns 4242 name leaf1-eth3",
     ]

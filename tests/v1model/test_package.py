@@ -90,6 +90,7 @@ def environment(directory: Path) -> Path:
     return directory / "bin" / "python"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)  # seconds on an idle machine
 def test_it_works_where_nothing_else_is_installed(built: dict[str, Path], tmp_path: Path) -> None:
     python = environment(tmp_path / "env")

@@ -143,6 +143,7 @@ building._start(["sh", "-c", {f"exec 3>{alive}; sleep 600"!r}]).wait()
 """
 
 
+@pytest.mark.slow
 def test_flags_that_are_set_later_are_those_of_both_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

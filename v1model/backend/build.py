@@ -1,4 +1,4 @@
-"""From C to a shared object, by way of a cache that any number of processes share.
+"""From C to a shared object, through a cache that any number of processes share.
 
 A cache entry is a directory named by a hash of everything that went into it; it appears by rename,
 complete or not at all. What can't be loaded is thrown away and built again.

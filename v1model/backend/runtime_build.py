@@ -71,7 +71,7 @@ class RuntimeBuild:
         """As many at a time as there are cores."""
         running: deque[tuple[Popen[str], str]] = deque()
         for source, target in zip(self._sources, made, strict=True):
-            if len(running) >= (os.cpu_count() or 1):
+            if len(running) >= len(os.sched_getaffinity(0)):
                 building.check(*running.popleft())
             running.append((building.compile_file(source, target, self._flags), source.name))
         for process, what in running:

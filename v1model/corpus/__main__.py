@@ -6,14 +6,15 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from v1model.corpus.survey import COMPILED, RESULTS, TIMEOUT_S, find_programs, summary, survey
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """0: whatever the programs are; 1: no program there; 130: interrupted."""
-    options = _options()
+    options = _options(arguments)
     programs = find_programs(options.dir) if options.dir.exists() else []
     if not programs:
         print(f"no v1model program (one that instantiates V1Switch) below {options.dir}", file=sys.stderr)
@@ -41,12 +42,12 @@ def main() -> int:
     return 130 if interrupted else 0
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m v1model.corpus", description=__doc__)
     parser.add_argument("dir", type=Path, help="a folder with P4 programs anywhere below it, or one program")
     parser.add_argument("-I", dest="include", action="append", type=Path, default=[], metavar="DIR")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="programs at a time (default: cores)"
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="programs at a time (default: cores)"
     )
     parser.add_argument(
         "--timeout", type=float, default=TIMEOUT_S, help="seconds for a program (default: %(default)g)"
@@ -55,7 +56,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--summary", type=Path, default=Path("results/corpus/summary.json"), help="where to write it"
     )
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

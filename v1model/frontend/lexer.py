@@ -30,7 +30,7 @@ KEYWORDS = frozenset(
 )
 
 _LINE_MARKER = re.compile(r'# (\d{1,9}) "((?:[^"\\]|\\.)*)"')
-_HASH_COMMENT = re.compile(r"\s*#\s+(?![\s\d])")  # what is no directive is a comment to p4c
+_HASH_COMMENT = re.compile(r"\s*#\s")  # what is no directive is a comment to p4c
 MAX_SOURCE_FILE_BYTES = 16 << 20
 MAX_TOKENS = 1 << 19  # some 50,000 lines
 _END_OF_STRING = re.compile(r'(?:[^"\\]|\\.)*"')

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from v1model.errors import CompileError
@@ -18,7 +19,7 @@ from v1model.fuzz.run import fuzz
 SANITIZED = "WEIR_FUZZ_SANITIZED"  # set in the process that has the sanitizers' runtime loaded
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m v1model.fuzz", description=__doc__)
     parser.add_argument(
         "programs",
@@ -43,7 +44,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default: %(default)s)")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME=VALUE")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def _programs(given: Path) -> list[Path]:
@@ -53,7 +54,7 @@ def _programs(given: Path) -> list[Path]:
     return tested or sorted(given.glob("*.p4"))
 
 
-def _run_again_with_sanitizers() -> int:
+def _run_again_with_sanitizers(arguments: Sequence[str]) -> int:
     """The sanitizers' runtime must be loaded before anything else in a process."""
     names = ("libasan.so", "libubsan.so")
     paths = [
@@ -74,14 +75,15 @@ def _run_again_with_sanitizers() -> int:
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=99",
     }
     return subprocess.run(
-        [sys.executable, "-m", "v1model.fuzz", *sys.argv[1:]], env=environment, check=False
+        [sys.executable, "-m", "v1model.fuzz", *arguments], env=environment, check=False
     ).returncode
 
 
-def main() -> int:
-    options = _options()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return exit code 0 where nothing was found, 1 for a finding, 2 where there is no program."""
+    options = _options(arguments)
     if SANITIZED not in os.environ:
-        return _run_again_with_sanitizers()
+        return _run_again_with_sanitizers(sys.argv[1:] if arguments is None else arguments)
     os.environ.pop("LD_PRELOAD", None)  # for us, not for the C compiler
     defines = dict(define.partition("=")[::2] for define in options.defines)
     programs = [program for given in options.programs or ["p4"] for program in _programs(Path(given))]

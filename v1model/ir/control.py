@@ -140,6 +140,7 @@ class ExternInstance:
     annotations: tuple[Annotation, ...] = ()
     span: Span | None = None
     p4_types: tuple[p4.Type, ...] = ()  # type arguments: of register<T, I>, counter<I> ...
+    has_typedef: bool = False  # declared by the name of a typedef
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from v1model import ir
 from v1model.dataplane import MAX_PRIORITY
 from v1model.errors import CompileError
 from v1model.frontend import ast
-from v1model.frontend import types as t
 from v1model.midend.scope import ActionClosure
 from v1model.midend.values import convert
 
@@ -150,8 +149,8 @@ def _delta(frame: Frame, declaration: ast.TableDeclaration) -> int:
         return 1
     assert isinstance(given.value, ast.Expression)
     value = frame.constant(given.value, "priority_delta")
-    if value <= 0 or isinstance(given.value.type, t.BoolType):
-        raise CompileError("priority_delta must be a number greater than 0", given.value.span)
+    if value <= 0:  # a constructor's argument; others were checked before
+        raise CompileError("priority_delta must be at least 1", given.value.span)
     return value
 
 

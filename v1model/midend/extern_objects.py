@@ -57,6 +57,7 @@ def instantiate(
         annotations=tuple(node.annotations) if isinstance(node, ast.Instantiation) else (),
         span=node.span,
         p4_types=types,
+        has_typedef=_has_typedef(node, declaration),
     )
     if any(known.name == name for known in frame.unit.externs):
         raise CompileError(f"two extern instances are called {name}", node.span)
@@ -65,6 +66,11 @@ def instantiate(
         raise CompileError(f"registers, counters and meters of more than {MAX_ARRAYS_BYTES} bytes", node.span)
     frame.unit.externs.append(resource)
     return ExternObject(resource)
+
+
+def _has_typedef(node: ast.Call | ast.Instantiation, declaration: ast.ExternDeclaration) -> bool:
+    ref = node.type_ref if isinstance(node, ast.Instantiation) else None
+    return isinstance(ref, ast.NamedTypeRef) and ref.name != declaration.name
 
 
 def _refuse_cut(node: ast.Expression | None) -> None:

@@ -44,8 +44,6 @@ def _extract(frame: Frame, node: ast.Call) -> None:
     if not isinstance(target.type, ir.Header):
         raise UnsupportedError("extract of something that is no header", node.span)
     frame.emit(ir.Extract(target, target.type, values[1] if len(values) > 1 else None))
-    if isinstance(target, ir.Member) and isinstance(target.base.type, ir.Union):
-        frame.emit(ir.SetValid(target, valid=True))
 
 
 def _emit(frame: Frame, value: ir.Expr, node: ast.Call) -> None:

@@ -275,7 +275,7 @@ def _attached(frame: Frame, instance: TableInstance, given: ast.TableProperty, k
     else:
         found = named_object(frame, value) or FALSE
     if not isinstance(found, ExternObject) or found.resource.kind not in kinds:
-        raise CompileError(f"table property {given.name} must be a {' or '.join(kinds)}", given.span)
+        raise CompileError(f"table property {given.name} must be of type {' or '.join(kinds)}", given.span)
     return found.resource.name
 
 

@@ -12,6 +12,7 @@ from v1model.midend.scope import plane_name
 from v1model.p4info.annotations import annotate, document, number
 from v1model.p4info.externs import add_controller_header, add_digest, add_direct, add_extern
 from v1model.p4info.kinds import ACTION, CONTROLLER_HEADER, DIGEST, RESOURCES, TABLE, VALUE_SET
+from v1model.p4info.removed import removed
 from v1model.p4info.symbols import SymbolTable
 from v1model.p4info.tables import add_action, add_table, add_value_set
 from v1model.p4info.type_specs import TypeSpecs
@@ -26,10 +27,10 @@ _METHODS = frozenset(("read", "write", "count", "execute_meter"))
 _PACKAGE_ANNOTATIONS = frozenset(("pkginfo", "platform_property"))
 
 
-def _looks_at_types(program: ir.Program) -> bool:
+def _looks_at_types(program: ir.Program, externs: list[ir.ExternInstance]) -> bool:
     """Whether p4c asks for the type information, which is then there even when it is empty."""
     controls = (program.verify_checksum, program.ingress, program.egress, program.compute_checksum)
-    seen = program.tables or program.externs or program.controller_header_types
+    seen = program.tables or externs or program.controller_header_types
     return bool(seen) or any(_calls_function(control.body) for control in controls)
 
 
@@ -51,15 +52,17 @@ class Builder:
         self.types = TypeSpecs(self.info, program.errors)
         self.actions = {action.name: action for action in program.actions}
         self.externs = {extern.name: extern for extern in program.externs}
+        without = removed(program)
+        self.shown_externs = [extern for extern in program.externs if extern.name not in without]
         self.symbols = self._symbols()
 
     def build(self) -> p4info_pb2.P4Info:
         self._package()
-        if _looks_at_types(self.program):
+        if _looks_at_types(self.program, self.shown_externs):
             self.info.type_info.SetInParent()
         for action in self.program.actions:
             add_action(self, action)
-        for extern in self.program.externs:
+        for extern in self.shown_externs:
             with located(extern.span):
                 add_extern(self, extern)
         for table in self.program.tables:
@@ -80,7 +83,7 @@ class Builder:
                 symbols.add(TABLE, table.name, number(table.annotations, "id"))
         for action in program.actions:
             symbols.add(ACTION, action.name, number(action.annotations, "id"))
-        for extern in program.externs:
+        for extern in self.shown_externs:
             with located(extern.span):
                 symbols.add(RESOURCES[extern.kind], extern.name, number(extern.annotations, "id"))
         for value_set in program.value_sets:

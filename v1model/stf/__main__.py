@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from v1model.stf.runner import FAILED, SKIPPED, TIMEOUT_S, find_tests, run_all, summary, write_summary
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """0: no test failed (a program that the compiler refuses is no failure); 1: some did; 2: usage."""
-    options = _options()
+    options = _options(arguments)
     if not options.dir.exists() or not find_tests(options.dir):
         print(f"no *.stf below {options.dir}", file=sys.stderr)
         return 2
@@ -36,11 +37,11 @@ def main() -> int:
     return int(any(outcome.result == FAILED for outcome in outcomes))
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m v1model.stf", description=__doc__)
     parser.add_argument("dir", type=Path, help="a folder with *.stf beside their *.p4, or one *.stf")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="tests at a time (default: cores)"
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="tests at a time (default: cores)"
     )
     parser.add_argument(
         "--timeout", type=float, default=TIMEOUT_S, help="seconds for a test (default: %(default)g)"
@@ -51,7 +52,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--summary", type=Path, default=Path("results/stf/summary.json"), help="where to write it"
     )
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

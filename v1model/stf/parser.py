@@ -67,10 +67,11 @@ def parse(text: str) -> list[Statement]:
 
 def parse_number(text: str) -> int:
     """Decimal, 0x, 0b or 0o. Raises ValueError."""
-    prefix = text[:2].lower()
-    if prefix in ("0x", "0b", "0o"):
-        return int(text, 0)
-    return int(text, 10)
+    base = 0 if text[:2].lower() in ("0x", "0b", "0o") else 10
+    try:
+        return int(text, base)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
 
 
 def _parse_line(number: int, line: str) -> Statement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import CounterValue, MeterConfig
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 MICROSECONDS_PER_S = 1_000_000
+_RATE = re.compile(r"(\d{1,12}\.?\d*|\.\d+)(e-?\d{1,2})?")
 
 
 class SwitchCommands:
@@ -190,6 +192,8 @@ def parse_rates(texts: Sequence[str]) -> MeterConfig:
     rates = []
     for text in texts:
         rate, _, burst = text.partition(":")
+        if not _RATE.fullmatch(rate):
+            raise ValueError(f"{text!r}: RATE:BURST is expected, two numbers")
         rates.append((round(float(rate) * MICROSECONDS_PER_S), parse_number(burst)))
     if not rates:
         raise ValueError("no rates: RATE:BURST is expected")

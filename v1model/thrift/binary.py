@@ -148,10 +148,13 @@ def message(name: str, kind: int, sequence: int, body: bytes) -> bytes:
 
 
 def encode(type_: Type, value: Any) -> bytes:
-    """The bytes of a value."""
+    """Return the bytes of a value. Raises ValueError for a number that its type does not hold."""
     match type_:
         case Scalar(layout=layout):
-            return layout.pack(value)
+            try:
+                return layout.pack(value)
+            except struct.error:
+                raise ValueError(f"{value} is out of range") from None
         case Text():
             return _text(value)
         case ListOf(element=element):

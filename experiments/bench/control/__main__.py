@@ -57,7 +57,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    program = "python -m experiments.bench.control"
+    program = "weir bench control"
     return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 

@@ -24,8 +24,9 @@ import psutil
 from controller.config import Config, PoolSize, Thresholds, config_text
 from controller.p4runtime.base_state import DIGEST_TIMEOUT_NS
 from emulator.processes import READY_TIMEOUT_S, Events, LineProcess, ask, wait_for
+from emulator.result import PROGRAM
 from experiments.bench.switch.cables import Cables
-from experiments.bench.switch.control import PROGRAM, switch_config
+from experiments.bench.switch.control import switch_config
 from experiments.bench.switch.errors import BenchError
 from experiments.bench.switch.switch_process import SwitchProcess, cpu_s
 from experiments.bench.switch.workloads import CABLES, FRAGMENTS, STORE

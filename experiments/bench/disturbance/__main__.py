@@ -51,7 +51,7 @@ class Options(RunOptions):
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: within the limit; 1: outside, undecided, or a pair does not count; 2: it could not run."""
-    program = "python -m experiments.bench.disturbance"
+    program = "weir bench disturbance"
     return run_command(
         arguments,
         lambda given: read_run(Options, given, program, __doc__ or ""),

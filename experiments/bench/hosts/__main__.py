@@ -86,7 +86,7 @@ _FIGURES = {
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    program = "python -m experiments.bench.hosts"
+    program = "weir bench hosts"
     return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
 
 
@@ -118,7 +118,7 @@ def name_of(work: str, mode: str, core: str) -> str:
 
 
 def measure(options: Options, work: str, mode: str, core: str) -> dict[str, float]:
-    """One play."""
+    """One run."""
     given = {
         "--blocks": options.blocks,
         "--block-bytes": options.block_bytes,

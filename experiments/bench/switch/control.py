@@ -24,14 +24,12 @@ from controller.p4runtime.base_state import sync_base_state
 from controller.p4runtime.p4info import Program, load_p4info
 from controller.p4runtime.p4runtime_adapter import P4RuntimeAdapter
 from controller.p4runtime.p4runtime_client import RPC_TIMEOUT_S, UPDATES_PER_WRITE, SwitchClient
-from emulator.result import ROOT
 from experiments.bench.switch.errors import BenchError
 from experiments.bench.switch.workloads import CABLES, STORE, ipv4, key_of, mac
 from hostlib.protocol import wire
 from topologies.engines import Artifacts
 from v1model.protos.p4.v1 import p4runtime_pb2
 
-PROGRAM: Final = ROOT / "p4" / "weir.p4"
 DEVICE_ID: Final = 1
 Update = p4runtime_pb2.Update
 FILLS: Final = "ingress.pool.fills"

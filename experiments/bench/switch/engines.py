@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from emulator.result import PROGRAM
 from experiments.bench.switch import native_programs
 from experiments.bench.switch.cables import Cables
-from experiments.bench.switch.control import PROGRAM, Control, connect
+from experiments.bench.switch.control import Control, connect
 from experiments.bench.switch.errors import BenchError
 from experiments.bench.switch.load import LoadGenerator
 from experiments.bench.switch.plan import encode
@@ -29,8 +30,8 @@ from topologies.process import end_process
 
 ECHO: Final = "echo"
 ECHO_BUFFER_BYTES: Final = 4 << 20
-_FILL_PER_S: Final = (65536, 32768, 16384, 8192, 4096)
-"""Ever slower, for engines that lose some: what a slot has, it keeps."""
+_FILL_PER_S: Final = (65536, 32768, 16384, 8192, 4096, *[8192] * 10)
+"""Ever slower, for engines that lose some, and again for a machine that pauses: what a slot has, it keeps."""
 
 
 class Contender(Protocol):

@@ -47,7 +47,7 @@ class BenchOptions:
 
 def parse_options(arguments: Sequence[str]) -> BenchOptions:
     """Options from the command line and the environment; raises OptionError."""
-    options = read(BenchOptions, arguments, "python -m experiments.bench.switch", _DESCRIPTION)
+    options = read(BenchOptions, arguments, "weir bench switch", _DESCRIPTION)
     return replace(
         options,
         engines=tuple(name for name in ENGINE_NAMES if name in options.engines),

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from experiments.bench.switch.control import DEVICE_ID, PROGRAM, connect
+from emulator.result import PROGRAM
+from experiments.bench.switch.control import DEVICE_ID, connect
 from experiments.bench.switch.engines import Switch
 from experiments.bench.switch.workloads import BLOCKS, FRAGMENTS
 from hostlib.protocol.wire import VALUE_BYTES

@@ -69,7 +69,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
-    program = "python -m experiments.bench.tables"
+    program = "weir bench tables"
     return run_command(arguments, lambda given: read(Options, given, program, DESCRIPTION), _run)
 
 

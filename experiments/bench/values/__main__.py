@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     return run_command(
         arguments,
-        lambda given: read(ValuesOptions, given, "python -m experiments.bench.values", __doc__ or ""),
+        lambda given: read(ValuesOptions, given, "weir bench values", __doc__ or ""),
         _run,
     )
 

@@ -65,7 +65,9 @@ def front(done: Done) -> Plot | None:
     if not places:
         return None
     rows = -(-len(places) // COLUMNS)
-    figure = make_subplots(
+    figure = go.Figure(layout=base_layout(height=ROW_PX * rows + 60))
+    make_subplots(
+        figure=figure,
         rows=rows,
         cols=min(COLUMNS, len(places)),
         subplot_titles=[f"{nodes} nodes" for nodes in places],
@@ -74,7 +76,7 @@ def front(done: Done) -> Plot | None:
         horizontal_spacing=0.04,
         vertical_spacing=0.1,
     )
-    figure.update_layout(base_layout(height=ROW_PX * rows + 60), legend_y=1.04)
+    figure.update_layout(legend_y=1.04)
     low, high = near([dot.time.mean for dots in places.values() for dot in dots])
     beyond: set[str] = set()
     for number, dots in enumerate(places.values()):

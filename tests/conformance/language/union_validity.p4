@@ -34,8 +34,24 @@ parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         packet.extract(hdr.either.short);
         transition select(hdr.h.op) {
             0x20 &&& 0xF0: parse_stack;
+            0x30: parse_one;
+            0x31: parse_both;
             default: accept;
         }
+    }
+    state parse_one {
+        packet.extract(hdr.stack.next.short);
+        transition accept;
+    }
+    state parse_both {
+        packet.extract(hdr.stack.next.short);
+        packet.extract(hdr.stack.next.long);
+        transition invalidate;
+    }
+    state invalidate {
+        hdr.either.long.setInvalid();
+        hdr.stack[0].long.setInvalid();
+        transition accept;
     }
     state parse_stack {
         packet.extract(hdr.stack.next.short);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,3 +86,17 @@ def test_reading_takes_a_bounded_share_of_the_time() -> None:
     assert next_period_s(100.0) == MAX_PERIOD_S
     assert next_period_s(0.0, switches=20) == 20 / READS_PER_S
     assert next_period_s(0.01, switches=20) == pytest.approx(20 * 0.01 / BUSY_SHARE_OF_ALL)
+
+
+def test_blocks_that_come_and_go_between_two_readings_take_no_memory() -> None:
+    meter = HitMeter()
+    meter.started(KEY, SLOT, 4)
+    meter.ended(SLOT)
+    tracemalloc.start()
+    try:
+        for _ in range(10_000):
+            meter.started(KEY, SLOT, 4)
+            meter.ended(SLOT)
+        assert tracemalloc.get_traced_memory()[0] < 10_000
+    finally:
+        tracemalloc.stop()

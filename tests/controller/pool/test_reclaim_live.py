@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("live"),
 ]
 
 PROGRAM = Path(__file__).parents[3] / "p4" / "weir.p4"
@@ -144,7 +143,7 @@ def start(network: Network, host: str, command: list[str]) -> LineProcess:
     return process
 
 
-@pytest.mark.parametrize("eviction", ["value", "reclaim"])
+@pytest.mark.parametrize("eviction", ["reclaim", pytest.param("value", marks=pytest.mark.slow)])
 def test_the_switch_gives_back_what_the_home_has_lost_and_asks_about_the_rest(eviction: str) -> None:
     with setting(eviction) as world:
         counts = world.pool.counts

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import gc
+import hashlib
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +28,10 @@ from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.request import Request
 
 from engines.vllm import keys as keys_module
+from engines.vllm import media
 from engines.vllm.adapters import AdapterNames
 from engines.vllm.keys import EngineKeys, RequestKeys
+from engines.vllm.media import MediaNames
 from engines.vllm.resolved import Resolved
 from hostlib.engine import KvSpace
 from hostlib.engine.space import UNNAMED
@@ -47,9 +51,10 @@ init_none_hash(sha256)
 def image(
     identifier: str, offset: int, content: torch.Tensor | None = None, length: int = len(IMAGE)
 ) -> MultiModalFeatureSpec:
-    data = None
-    if content is not None:
-        data = MultiModalKwargsItem({"pixel_values": MultiModalFieldElem(content, MultiModalBatchedField())})
+    """A feature of this content; by default of one that goes with the identifier."""
+    if content is None:
+        content = torch.tensor(list(identifier.encode()))
+    data = MultiModalKwargsItem({"pixel_values": MultiModalFieldElem(content, MultiModalBatchedField())})
     return MultiModalFeatureSpec(
         data=data, modality="image", identifier=identifier, mm_position=PlaceholderRange(offset, length)
     )
@@ -63,7 +68,14 @@ def request(tokens: list[int], images: list[MultiModalFeatureSpec] | None = None
 
 
 def keys(one: Request, space: KvSpace = SPACE, adapter: str | None = None) -> list[bytes]:
-    return RequestKeys(space, SEAL, one, adapter).extend(one.num_tokens // BLOCK)
+    media = MediaNames(BLOCK).begin(one.mm_features).result()
+    return RequestKeys(space, SEAL, one, media, adapter).extend(one.num_tokens // BLOCK)
+
+
+def named_by(engine: EngineKeys, one: Request) -> RequestKeys | None:
+    media = engine.begin_media(one)
+    wait([media])
+    return engine.of(one, media)
 
 
 def engine_keys(weights: Future[str] | None = None, settings: Resolved = SETTINGS) -> EngineKeys:
@@ -110,23 +122,50 @@ def test_a_feature_within_another_is_part_of_the_name_of_each_block_that_it_over
     assert common(keys(one), keys(other)) == 3
 
 
-def test_what_a_caller_calls_an_image_is_no_name_of_its_content() -> None:
-    """Callers may give identifiers of their own (multi_modal_uuids); without caches, vLLM gives numbers."""
+CALLED = ("req-1-image-0", "5f" * 32, hashlib.sha256(b"caller's id").hexdigest())
+
+
+@pytest.mark.parametrize("called", CALLED)
+def test_what_a_caller_calls_an_image_is_no_name_of_its_content(called: str) -> None:
+    """Callers may give identifiers of their own (multi_modal_uuids), and vLLM hashes these with options."""
     red, blue = torch.zeros(3, 8, 8), torch.ones(3, 8, 8)
     tokens = TEXT + IMAGE
-    here = keys(request(tokens, [image("req-1-image-0", 512, red)]))
-    assert common(here, keys(request(tokens, [image("req-1-image-0", 512, blue)]))) == 32
+    here = keys(request(tokens, [image(called, 512, red)]))
+    assert common(here, keys(request(tokens, [image(called, 512, blue)]))) == 32
     assert common(here, keys(request(tokens, [image("another name", 512, red)]))) == 36
     nested: Any = [torch.zeros(3, 8, 4), torch.zeros(3, 8, 4)]
-    assert common(here, keys(request(tokens, [image("req-1-image-0", 512, nested)]))) == 32
+    assert common(here, keys(request(tokens, [image(called, 512, nested)]))) == 32
     opaque: Any = object()
     with pytest.raises(KeySpaceError, match="has object in pixel_values"):
-        keys(request(tokens, [image("req-1-image-0", 512, opaque)]))
+        keys(request(tokens, [image(called, 512, opaque)]))
+
+
+def test_an_image_whose_content_is_elsewhere_has_no_name(caplog: pytest.LogCaptureFixture) -> None:
+    """In another process's memory, where vLLM gives an address, or with an encoder on another machine."""
+    engine, one = engine_keys(), image("5f" * 32, 512)
+    fields = {name: MultiModalFieldElem(7, MultiModalBatchedField()) for name in ("address", "monotonic_id")}
+    for data in (MultiModalKwargsItem(fields), None):
+        assert named_by(engine, request(TEXT + IMAGE, [replace(one, data=data)])) is None
+    assert ["content of an image is not in" in record.message for record in caplog.records] == [True]
+
+
+def test_an_image_of_an_earlier_turn_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, one = MediaNames(BLOCK), image("A", 512)
+    hashed: list[Any] = []
+    plain = media._content_name
+    monkeypatch.setattr(media, "_content_name", lambda item: hashed.append(item) or plain(item))  # type: ignore[func-returns-value]
+    first = names.begin([one]).result()
+    assert names.begin([one, image("B", 700)]).result().items() >= first.items()
+    assert len(hashed) == 2
+    hashed.clear()
+    del one
+    gc.collect()
+    assert not names._names
 
 
 def test_keys_grow_with_a_request_and_are_those_of_the_whole() -> None:
     growing = request(TEXT[: 3 * BLOCK + 5])
-    names = RequestKeys(SPACE, SEAL, growing)
+    names = RequestKeys(SPACE, SEAL, growing, {})
     first = list(names.extend(3))
     for token in TEXT[3 * BLOCK + 5 :]:
         growing.append_output_token_ids(token)
@@ -163,8 +202,8 @@ def test_requests_whose_kv_has_no_name_are_not_shared_and_the_log_says_so_once(
     more: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = engine_keys()
-    assert engine.of(request(TEXT, **more)) is None
-    assert engine.of(request(TEXT, **more)) is None
+    assert named_by(engine, request(TEXT, **more)) is None
+    assert named_by(engine, request(TEXT, **more)) is None
     assert [why in record.message for record in caplog.records] == [True]
 
 
@@ -173,7 +212,7 @@ def test_a_new_generation_names_everything_anew_and_shares_it_with_nobody() -> N
     said = []
     for _ in range(3):
         for one in (engine, other):
-            names = one.of(request(TEXT))
+            names = named_by(one, request(TEXT))
             assert names is not None
             said.append(names.extend(32))
             one.new_generation()
@@ -187,16 +226,16 @@ def test_until_the_weights_have_a_name_nothing_is_shared(
     monkeypatch.setattr(keys_module, "START_PAUSE_S", 0.0)
     weights: Future[str] = Future()
     engine = engine_keys(weights)
-    assert engine.of(request(TEXT)) is None
-    assert engine.of(request(TEXT)) is None
+    assert named_by(engine, request(TEXT)) is None
+    assert named_by(engine, request(TEXT)) is None
     assert "KV is not shared yet" in engine.health()
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
         "KV is not shared: the model's files are being hashed; it is shared as soon as they are."
     ]
     weights.set_result("w")
-    named = engine.of(request(TEXT))
+    named = named_by(engine, request(TEXT))
     assert named is not None
-    assert named.extend(32) == engine_keys().of(request(TEXT)).extend(32)  # type: ignore[union-attr]
+    assert named.extend(32) == named_by(engine_keys(), request(TEXT)).extend(32)  # type: ignore[union-attr]
     assert "weights w, settings settings: KV is shared with the engines of tenant 0" in engine.health()
 
 
@@ -208,7 +247,7 @@ def test_weights_replaced_before_they_had_a_name_are_shared_with_nobody(
     engine = engine_keys(weights)
     engine.new_generation()
     weights.set_result("w")
-    names = engine.of(request(TEXT))
+    names = named_by(engine, request(TEXT))
     assert names is not None
     assert not set(names.extend(32)) & set(keys(request(TEXT), replace(SPACE, settings="settings")))
 
@@ -225,7 +264,11 @@ def test_an_engine_of_which_something_has_no_name_shares_with_itself_alone(
         return engine_keys(weights)
 
     one, other = made(), made()
-    here, again, there = one.of(request(TEXT)), one.of(request(TEXT)), other.of(request(TEXT))
+    here, again, there = (
+        named_by(one, request(TEXT)),
+        named_by(one, request(TEXT)),
+        named_by(other, request(TEXT)),
+    )
     assert here is not None
     assert again is not None
     assert there is not None

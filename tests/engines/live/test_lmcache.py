@@ -6,6 +6,7 @@ import asyncio
 import json
 import select
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ pytest.importorskip("lmcache", reason="make test-engines")
 
 import torch
 from lmcache.v1.check import check_mode_test_l2_adapter as tester
-from lmcache.v1.distributed.api import ObjectKey
+from lmcache.v1.distributed.api import MemoryLayoutDesc, ObjectKey
 from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
+from lmcache.v1.memory_management import MemoryObj, TensorMemoryObj
 
 from engines.lmcache import model_names
 from engines.lmcache.l2_adapter import WeirL2Adapter
@@ -118,6 +120,51 @@ def found(adapter: WeirL2Adapter, keys: list[ObjectKey]) -> list[bool]:
     while (bitmap := adapter.query_lookup_and_lock_result(task)) is None:
         wait_for(adapter.get_lookup_and_lock_event_fd())
     return [bitmap.test(at) for at in range(len(keys))]
+
+
+def typed(values: int, dtype: torch.dtype) -> MemoryObj:
+    """An object of numbers of a type of two bytes, in LMCache's memory."""
+    made = tester._create_memory_obj(torch.empty(values), 3.0, values)
+    described = replace(made.metadata, dtype=dtype, phy_size=2 * values)
+    return TensorMemoryObj(torch.full((values,), 3.0, dtype=dtype), described, None)
+
+
+def test_numbers_of_another_type_are_another_object(pool_settings: dict[str, object]) -> None:
+    """LMCache names chunks in bfloat16 and in float16 alike, and they are of one size."""
+    key = tester._create_object_key("a/model", "key")
+    half, brain = torch.float16, torch.bfloat16
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        task = adapter.submit_store_task([key], [typed(512, brain)])
+        wait_for(adapter.get_store_event_fd())
+        assert adapter.pop_completed_store_tasks()[task].is_successful()
+        shape = torch.Size([512])
+        for dtype, is_found in ((brain, True), (half, False)):
+            task = adapter.submit_lookup_and_lock_task([key], {0: MemoryLayoutDesc([shape], [dtype])})
+            while (bitmap := adapter.query_lookup_and_lock_result(task)) is None:
+                wait_for(adapter.get_lookup_and_lock_event_fd())
+            assert bitmap.test(0) is is_found
+            task = adapter.submit_load_task([key], [typed(512, dtype)])
+            while (bitmap := adapter.query_load_result(task)) is None:
+                wait_for(adapter.get_load_event_fd())
+            assert bitmap.test(0) is is_found
+    finally:
+        adapter.close()
+
+
+def test_what_another_process_stored_can_be_deleted(pool_settings: dict[str, object], home: Home) -> None:
+    key = tester._create_object_key("a/model", "key")
+    for is_new in (True, False):
+        adapter = WeirL2Adapter(pool_settings)
+        try:
+            if is_new:
+                store(adapter, [key])
+                assert len(home.store.places()) == 1
+            else:
+                adapter.delete([key])
+                assert not home.store.places()
+        finally:
+            adapter.close()
 
 
 def test_an_object_counts_once_however_often_it_is_stored(pool_settings: dict[str, object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ pytest.importorskip("tests.engines.live.without_triton", reason="make test-engin
 pytest.importorskip("sglang", reason="make test-engines")
 
 import torch
-from sglang.srt.mem_cache.hicache_storage import HiCacheStorage, HiCacheStorageConfig
+from sglang.srt.mem_cache.hicache_storage import HiCacheStorage, HiCacheStorageConfig, PoolName
 from sglang.srt.mem_cache.storage.backend_factory import StorageBackendFactory
 
 from hostlib.protocol.errors import ConfigError, KeySpaceError
@@ -172,6 +173,33 @@ def test_what_is_not_certain_has_no_name(
     options |= change
     with pytest.raises(KeySpaceError, match=why):
         name()
+
+
+def test_long_rope_has_no_name_as_it_depends_on_the_batch(options: dict[str, object], tmp_path: Path) -> None:
+    configuration = tmp_path / "one" / "config.json"
+    configuration.write_text(json.dumps({"rope_scaling": {"type": "linear"}}))
+    time.sleep(0.05)
+    assert name()
+    configuration.write_text(json.dumps({"rope_scaling": {"type": "longrope"}}))
+    with pytest.raises(KeySpaceError, match="depends on what else is in the batch"):
+        name()
+    configuration.write_text("{}")
+    options["json_model_override_args"] = json.dumps({"text_config": {"rope_scaling": {"rope_type": "su"}}})
+    with pytest.raises(KeySpaceError, match="depends on what else is in the batch"):
+        name()
+
+
+def test_a_model_with_more_than_the_kv_of_each_token_is_refused(pool_settings: dict[str, object]) -> None:
+    storage = backend(pool_settings)
+    try:
+        pool = HostPool()
+        storage.register_mem_pool_host(pool)
+        storage.register_mem_host_pool_v2(pool, PoolName.KV)
+        for other in (PoolName.MAMBA, PoolName.SWA, PoolName.DRAFT):
+            with pytest.raises(ConfigError, match=f"keeps {other} beside the KV of each token"):
+                storage.register_mem_host_pool_v2(HostPool(), other)
+    finally:
+        storage.close()
 
 
 def test_a_server_finds_what_its_like_has_stored_and_nobody_else(

@@ -75,3 +75,28 @@ def test_a_model_that_forgets_tokens_is_refused() -> None:
     model = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16))
     with pytest.raises(KeySpaceError, match="not those with DynamicSlidingWindowLayer"):
         cache.kv_space(model, "tiny")
+
+
+ROPES = (
+    {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0},
+    {
+        "rope_type": "longrope", "rope_theta": 10000.0, "factor": 2.0, "short_factor": [1.0] * 8,
+        "long_factor": [4.0] * 8, "original_max_position_embeddings": 32,
+    },
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("rope", ROPES, ids=lambda rope: str(rope["rope_type"]))
+def test_a_model_whose_first_tokens_depend_on_the_prompts_length_is_refused(rope: dict[str, object]) -> None:
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(
+        LlamaConfig(**SMALL, max_position_embeddings=64, rope_parameters=rope, pad_token_id=0)
+    ).eval()
+    tokens = torch.randint(0, 128, (1, 100))
+    with torch.no_grad():
+        short, long = DynamicCache(config=model.config), DynamicCache(config=model.config)
+        model(tokens[:, :20], past_key_values=short)
+        model(tokens, past_key_values=long)
+    assert not torch.allclose(short.layers[1].keys, long.layers[1].keys[:, :, :20], atol=1e-3)
+    with pytest.raises(KeySpaceError, match="otherwise than those of a short one"):
+        cache.kv_space(model, "tiny")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -24,8 +25,15 @@ class ModelKeys:
     def __init__(self, space: KvSpace, pool: PoolInHand) -> None:
         self.space, self._seal = space, pool.seal
         self.on_generation: Callable[[str], None] = lambda name: None
+        self.on_media: Callable[[Future[dict[int, bytes]]], None] = lambda media: media.set_result({})
 
-    def of(self, request: Any) -> Any:
+    def begin_media(self, request: Any) -> Future[dict[int, bytes]]:
+        """Nothing to name; that takes as long as a test says."""
+        named: Future[dict[int, bytes]] = Future()
+        self.on_media(named)
+        return named
+
+    def of(self, request: Any, media: Any) -> Any:
         chain = KeyChain(self.space, self._seal)
         size = self.space.block_tokens
 

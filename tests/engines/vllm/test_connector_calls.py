@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,24 @@ def test_a_prompt_is_stored_once_and_comes_back(order: str, background: bool, de
     second.run()
     check(second)
     assert first.pool.offered_blocks == 5 + 1  # the fifth is not of the prompt, so that nobody asked for it
+
+
+def test_a_request_whose_images_have_no_name_yet_waits_for_it_and_holds_up_nobody() -> None:
+    engine = EngineModel(PoolInHand())
+    hashing: list[Future[dict[int, bytes]]] = []
+    engine.keys.on_media = hashing.append
+    pictured = engine.add("pictured", PROMPT)
+    engine.keys.on_media = lambda media: media.set_result({})
+    plain = engine.add("plain", PROMPT[::-1])
+    for _ in range(20):
+        engine.step()
+    assert plain.is_over
+    assert not pictured.num_computed_tokens
+    hashing[0].set_result({})
+    engine.run()
+    assert pictured.is_over
+    check(engine)
+    assert object_key(engine, 0, index=0) in engine.pool.objects
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -15,7 +15,6 @@ from experiments.faults.soak import Options, Soaked, soak
 @pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
-@pytest.mark.xdist_group("faults")
 def test_nothing_is_wrong_lost_or_left_over_after_two_rounds(tmp_path: Path) -> None:
     soaked = soak(Screen(QUIET), Options(minutes=0.1, round_s=3.0, rate_per_s=15.0, results=tmp_path))
     assert len(soaked.rounds) == 2

@@ -34,7 +34,6 @@ from v1model.protos.p4.v1 import p4runtime_pb2
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("incast"),
 ]
 
 OPTIONS = [

@@ -12,7 +12,6 @@ from tests.experiments.live.pseudo_terminal import run_in_terminal
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("end-to-end"),
 ]
 RUN = (
     sys.executable, "-m", "experiments.run", "--live", "1", "--modes", "pool", "--requests", "30",
@@ -24,9 +23,8 @@ INCAST = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "columns"), [(INCAST, 80), pytest.param(RUN, 120, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "columns"), [(INCAST, 80), (RUN, 120)])
 def test_links_tiers_pool_and_decisions_are_seen_while_it_runs(
     command: tuple[str, ...], columns: int, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from experiments.bench.control.__main__ import _write_page as write_control
 from experiments.bench.control.measure import Cost
 from experiments.bench.emulation.__main__ import Options as EmulationOptions
 from experiments.bench.emulation.__main__ import _write_page as write_emulation
-from experiments.bench.emulation.measure import ROLES, Blast, Played
+from experiments.bench.emulation.measure import ROLES, Blast, Measured
 from experiments.bench.hosts.__main__ import _FIGURES as FIGURES
 from experiments.bench.hosts.__main__ import write_page as write_hosts
 from experiments.congestion.page import write_page as write_congestion
@@ -26,9 +26,6 @@ from experiments.faults.page import write_page as write_faults
 from experiments.faults.result import PHASES, Result
 from experiments.faults.soak import Soaked
 from experiments.faults.soak import write_page as write_soak
-from experiments.guidelines.cases import cases
-from experiments.guidelines.page import write_page as write_guidelines
-from experiments.guidelines.result import Measured
 from experiments.simulate_faults.page import write_page as write_simulated
 from experiments.simulate_faults.run import Outcome
 from experiments.validate.page import write_page as write_validation
@@ -88,14 +85,6 @@ def test_congestion(tmp_path: Path) -> None:
         assert shown in text
 
 
-def test_guidelines(tmp_path: Path) -> None:
-    case = cases(4)[0]
-    found = {case: [Measured(1.25, 30.0, 0), Measured(1.75, 40.0, 2)]}
-    text = text_of(write_guidelines(tmp_path, ABOUT, found, [], ["2 requests could not be loaded"]))
-    for shown in ("seed 3", case.label, "1.50", "35.0", "did not keep up: 2 requests could not be loaded"):
-        assert shown in text
-
-
 def test_systems_in_virtual_time(tmp_path: Path) -> None:
     outcomes = [
         Outcome(4, (), {"read": 1000, "put": 20}, "abc", 61.5, 2.5),
@@ -123,7 +112,7 @@ def test_what_a_digest_costs(tmp_path: Path) -> None:
 def test_how_large_a_network_can_be(tmp_path: Path) -> None:
     given = ("--nodes", "8", "--seed", "6", "--results", str(tmp_path))
     options = read(EmulationOptions, given, "test", "")
-    played = Played(
+    played = Measured(
         20_000.0, 3.5, 4321.0, 0.8, ("late",), dict.fromkeys(ROLES, 2.0), dict.fromkeys(ROLES, 1.0)
     )
     limit = Blast(1000, 5.0)

@@ -26,7 +26,6 @@ from topologies.network import Network
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("end-to-end"),
 ]
 ABOUT = {"revision": "abc", "seed": 1}
 SMALL = ("--requests", "40", "--hosts", "2", "--stores", "1", "--speed", "3", "--scale", "40000")

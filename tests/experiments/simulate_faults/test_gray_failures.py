@@ -7,21 +7,18 @@ from dataclasses import replace
 
 import pytest
 
+from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import GRAY_FAULTS, Fault, Plan
 from experiments.simulate_faults.run import Outcome, run
-from experiments.simulate_faults.switch import PROGRAM
 from tests.slow import rest_slow
 from topologies.engines import Artifacts, make_engine
-
-pytestmark = pytest.mark.xdist_group("gray failures")  # what a cut costs is found out once
 
 OPERATIONS = 1_000
 FROM_S, FOR_S = 2.0, 7.0
 SEED = 2
-QUICK = ("black_hole", "slow_disk")
-"""One kind of the network's and one of the disk's."""
+QUICK = ("black_hole",)
 FAILED = ("TransferTimeoutError", "PutRefusedError", "CorruptBlockError", "OverloadedError")
 
 

@@ -14,12 +14,12 @@ import pytest
 
 from commands.errors import OptionError
 from controller.config import DEFAULT_LIMITS, Limits
+from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import Fault, Plan
 from experiments.simulate_faults.run import run
 from experiments.simulate_faults.shrink import minimal, shrink
-from experiments.simulate_faults.switch import PROGRAM
 from experiments.simulate_faults.virtual_time import JumpingSelector
 from hostlib.client.client import Client
 from hostlib.protocol.seal import Seal
@@ -28,9 +28,6 @@ from topologies.engines import Artifacts, make_engine
 from v1model.p4runtime.pipeline import Pipeline
 
 OPERATIONS = 300
-
-
-pytestmark = pytest.mark.xdist_group("simulated faults")  # one program for all
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +46,7 @@ def plan_with(seed: int, *faults: Fault) -> Plan:
     return replace(plans.make(seed, OPERATIONS), faults=faults)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_random_faults_break_no_promise(artifacts: Artifacts, seed: int) -> None:
     outcome = run(plans.make(seed, OPERATIONS), artifacts)
     assert outcome.violations == ()
@@ -83,6 +80,7 @@ class Machine:
         return slow
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_three_times_slower_plays_a_seed_alike(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +111,7 @@ def test_what_the_machines_clock_says_changes_nothing(
     assert (again.trace, again.counts, again.violations) == (before.trace, before.counts, ())
 
 
-@pytest.mark.parametrize("victim", [1.0, 3.0])
+@pytest.mark.parametrize("victim", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_of_two_controllers_one_is_killed_and_the_other_goes_on(artifacts: Artifacts, victim: float) -> None:
     outcome = run(plan_with(3, Fault(1.2, "second_controller", (0,), 0.8, victim)), artifacts)
     assert outcome.violations == ()
@@ -132,13 +130,14 @@ def test_a_reader_that_checks_no_tag_is_noticed(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEIR_PURE", "1")  # the compiled core checks tags by itself
-    flips = plan_with(1, Fault(0.5, "flip", (), 60.0, 0.05))
+    flips = replace(plans.make(1, OPERATIONS // 3), faults=(Fault(0.5, "flip", (), 60.0, 0.05),))
     assert run(flips, artifacts).violations == ()
     monkeypatch.setattr(Seal, "is_genuine", lambda seal, message: True)
     outcome = run(flips, artifacts)
     assert any("read what nobody wrote there" in text for text in outcome.violations)
 
 
+@pytest.mark.slow
 def test_an_operation_that_never_ends_is_noticed(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 WAIT_S = 120.0
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_an_interrupted_study_ends_quietly_and_keeps_its_points(tmp_path: Path) -> None:
     points = tmp_path / "points"

@@ -11,14 +11,24 @@ from plotly.offline import get_plotlyjs
 from experiments.study.__main__ import main
 from experiments.study.summary import TIMES
 from tests.experiments.browser import look, needs_chromium
+from tests.experiments.summaries import assert_described
 
-pytestmark = pytest.mark.xdist_group("study report")
+SMALL = ("--quick", "1", "--requests", "40", "--workers", "1")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of one axis, with all kinds of purchases."""
     folder = tmp_path_factory.mktemp("study")
-    assert main(["--quick", "1", "--requests", "40", "--workers", "1", "--results", str(folder)]) == 0
+    assert main([*SMALL, "--sweeps", "block_tokens", "--results", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def all_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all sweeps."""
+    folder = tmp_path_factory.mktemp("study")
+    assert main([*SMALL, "--results", str(folder)]) == 0
     return folder
 
 
@@ -36,12 +46,11 @@ def test_tables_are_files_too(results: Path) -> None:
         rows = list(csv.DictReader(file))
     assert {row["system"] for row in rows} >= {"recompute", "distributed", "cxl", "stores", "switch", "sram"}
     assert all(float(row["ttft_mean_s"]) > 0 for row in rows)
-    assert (results / "map.csv").read_text().startswith("nodes,model,traffic")
-    assert (results / "ledger.csv").read_text().startswith("nodes,seeds,requests,requests_low")
 
 
 @pytest.mark.timeout(300)
 def test_the_summary_has_each_point_with_its_interval_and_its_cost(results: Path) -> None:
+    assert_described("study", results / "summary.json")
     found = json.loads((results / "summary.json").read_text())
     with (results / "points.csv").open() as file:
         assert len(found["points"]) == len(list(csv.DictReader(file)))
@@ -68,9 +77,22 @@ def test_a_sweep_that_is_not_there_is_a_clear_error(
 @pytest.mark.timeout(300)
 @needs_chromium
 def test_the_page_in_a_browser(results: Path, tmp_path: Path) -> None:
-    """Loads without a complaint; each section has plots that are drawn, and a table."""
+    looks_whole(results, 2, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@needs_chromium
+def test_the_page_of_all_sweeps(all_results: Path, tmp_path: Path) -> None:
+    assert (all_results / "map.csv").read_text().startswith("nodes,model,traffic")
+    assert (all_results / "ledger.csv").read_text().startswith("nodes,seeds,requests,requests_low")
+    looks_whole(all_results, 20, tmp_path)
+
+
+def looks_whole(results: Path, sections: int, tmp_path: Path) -> None:
+    """The page loads without a complaint; each section has plots that are drawn, and a table."""
     found = look(results / "report.html", 1280, SECTIONS, tmp_path)
-    assert len(found) >= 20
+    assert len(found) >= sections
     *panels, everything = found
     assert everything["title"] == "All simulations"
     for section in panels:
@@ -99,8 +121,7 @@ return sections;
 
 
 def test_a_budget_that_ends_leaves_a_report_that_says_so(tmp_path: Path) -> None:
-    started = ["--quick", "1", "--requests", "40", "--workers", "1", "--results", str(tmp_path)]
-    assert main([*started, "--minutes", "0.05"]) == 0
+    assert main([*SMALL, "--minutes", "0.05", "--results", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "summary.json").read_text())
     assert found["coarse"]
     assert len(found["points"]) < 150

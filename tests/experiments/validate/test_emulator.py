@@ -48,6 +48,7 @@ def test_coded_blocks_are_matched_in_bytes_and_in_what_the_pool_holds(tmp_path: 
     assert pool_blocks(matched, cost) == pytest.approx(0.96 * plain / cost.stored_share, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_streams_levels_have_the_emulators_lengths(tmp_path: Path) -> None:
     tables: dict[str, dict[str, object]] = {
         "model": {"name": "llama3-70b", "codec": "cachegen", "level": "adaptive"},
@@ -93,7 +94,6 @@ def test_an_incast_asks_for_the_same_blocks_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.xdist_group("network")
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces")
 def test_emulator_and_simulator_find_the_same_blocks(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from hostlib.client.client import Client
 from hostlib.engine import Item, ObjectPool
-from hostlib.engine.command import UnknownNameError, main, run
 from hostlib.engine.listed import FLUSH_S, MAX_NAMES, PAGE_ENTRIES, Listed, Lists
+from hostlib.engine.pool_command import UnknownNameError, main, run
 from hostlib.protocol.block import Place
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef
@@ -158,7 +158,7 @@ def test_the_command_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> N
         ]
         retained = [one.stats.retained for one in world.stores.values()]
         assert sum(retained) == 2
-        for hint in ("unpin", "prefetch", "demote"):
+        for hint in ("unpin", "prefetch", "demote", "expire"):
             assert await say(hint, "a") == [
                 [{"name": "a", "done": 2, "refused": 0, "not_found": 1, "no_answer": 0}]
             ]
@@ -184,5 +184,5 @@ def test_settings_that_cannot_be_are_refused(
     path = tmp_path / "pool.json"
     if content is not None:
         path.write_text(content)
-    assert main(["pool", "--settings", str(path), "ls"]) == 2
+    assert main(["--settings", str(path), "ls"]) == 2
     assert why in capsys.readouterr().err

@@ -89,6 +89,7 @@ def test_a_quick_build_is_finished_without_its_source(
     assert works(full, 7)
 
 
+@pytest.mark.slow
 def test_damaged_objects_of_the_runtime_are_made_again(cache: Path, source: Path) -> None:
     compile_p4(source, defines={"PORT": "7"})
     for path in cache.rglob("table.o"):
@@ -130,6 +131,7 @@ def test_without_a_compiler_the_error_says_so(
         compile_p4(source, defines={"PORT": "7"})
 
 
+@pytest.mark.slow
 def test_the_sanitized_build_is_another() -> None:
     program = Build((("h", header("h_t", a=8)),)).program()
     plain, sanitized = build(program), build(program, sanitize=True)

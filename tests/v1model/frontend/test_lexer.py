@@ -116,12 +116,12 @@ def test_any_text_is_tokens_or_refused(text: str) -> None:
 
 
 def test_a_hash_that_is_no_directive_begins_a_comment() -> None:
-    text = '# 7 "a.p4"\nconst\n# a note of 3 words\n  # "another\nx {\n#}'
+    text = '# 7 "a.p4"\nconst\n# a note of 3 words\n#  12 is a number\n  # "another\nx {\n#}'
     tokens = tokenize(text, "test.p4")[:-1]
     assert [(token.text, token.span.line) for token in tokens] == [
         ("const", 7),
-        ("x", 10),
-        ("{", 10),
-        ("#", 11),
-        ("}", 11),
+        ("x", 11),
+        ("{", 11),
+        ("#", 12),
+        ("}", 12),
     ]

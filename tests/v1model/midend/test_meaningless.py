@@ -25,8 +25,12 @@ def table(rest: str, keys: str = "meta.x : exact;") -> str:
     [
         (table("support_timeout = 5;"), "support_timeout must be true or false"),
         (table("largest_priority_wins = 5;"), "largest_priority_wins must be true or false"),
-        (table("size = -5;"), "must not be negative"),
-        (table("entries = { 1: nop(); } priority_delta = true;", "meta.x : ternary;"), "greater than 0"),
+        (table("size = -5;"), "size must be at least 0"),
+        (table('size = "big";'), "size must be a number, not string"),
+        (table("entries = { 1: nop(); } priority_delta = true;", "meta.x : ternary;"), "not bool"),
+        (table("priority_delta = -3;", "meta.x : ternary;"), "priority_delta must be at least 1"),
+        (table("implementation = nop;"), "must be known at compile time"),
+        (table("counters = 5;"), "counters must be of type direct_counter"),
         (
             table("entries = { 1: nop(); 2: nop(); } priority_delta = 0x7fffffff;", "meta.x : ternary;"),
             "from 1 to",

@@ -288,8 +288,8 @@ ENTRIES = "key = { meta.x : KIND; } actions = { nop; } default_action = nop; ent
     ("properties", "reason"),
     [
         ("largest_priority_wins = 5; ", "true or false"),
-        ("priority_delta = -2; ", "greater than 0"),
-        ("priority_delta = 0; ", "greater than 0"),
+        ("priority_delta = -2; ", "at least 1"),
+        ("priority_delta = 0; ", "at least 1"),
     ],
 )
 def test_properties_of_priorities_are_checked(tmp_path: Path, properties: str, reason: str) -> None:

@@ -24,9 +24,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not OUTPUTS.is_dir(), reason="P4C_SOURCE does not name p4c's sources"),
 ]
-# p4c takes a read whose value nobody needs for no use, and removes a register that has no other use and whose
-# type is a typedef. It describes other registers without a use.
-REGISTER_REMOVED = ["issue2735-bmv2.p4"]
 # Externs of their own, arrays of numbers, other architectures, a register of structs: `What stays out` in
 # docs/embedded-switch.md.
 MOST_REFUSED = 13
@@ -60,5 +57,5 @@ def test_p4info_is_p4c_s() -> None:
             continue
         if as_text(own) != as_text(info):
             other.append(sample.name)
-    assert other == REGISTER_REMOVED
+    assert other == []
     assert len(refused) <= MOST_REFUSED, refused

@@ -127,3 +127,25 @@ apply { t.apply(); }
         ("lane", 9),
     ]
     assert [param.bitwidth for param in info.actions[-1].params] == [0, 9]
+
+
+# As p4c-bm2-ss does: it keeps extern instances without a use, but for those of a typedef's name. A read into
+# a variable that nothing reads is no use.
+@pytest.mark.parametrize(
+    ("uses", "kept"),
+    [
+        ("", ["ing.plain"]),
+        ("bit<8> v; by_name.read(v, 0);", ["ing.plain"]),
+        ("bit<8> v; by_name.read(v, 0); meta.x = v;", ["ing.by_name", "ing.plain"]),
+        ("by_name.read(meta.x, 0);", ["ing.by_name", "ing.plain"]),
+        ("by_name.write(0, 5);", ["ing.by_name", "ing.plain"]),
+    ],
+)
+def test_a_register_of_a_typedef_without_use_is_left_out(tmp_path: Path, uses: str, kept: list[str]) -> None:
+    declared = "named_t(4) by_name; register<bit<8>>(4) plain;"
+    path = tmp_path / "snippet.p4"
+    ingress = f"{declared} apply {{ {uses} }}"
+    path.write_text(
+        SKELETON.replace("struct headers_t", "typedef register<bit<8>> named_t;\nstruct headers_t") % ingress
+    )
+    assert sorted(register.preamble.name for register in described(path).registers) == kept

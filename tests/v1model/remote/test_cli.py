@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -242,11 +244,73 @@ def test_a_group_keeps_its_watched_ports(shell: Shell) -> None:
         ("table_indirect_add balance 10.0.0.1 =>", "one handle of a member is expected"),
         ("pvs_add known 1 2", "Pa.known has 1 fields, 2 are given"),
         ("pvs_remove known 77", "Pa.known has no such member"),
+        ("mirroring_delete 99999999999999999999", "99999999999999999999 is out of range"),
+        ("meter_array_set_rates rate inf:1 1:1", "RATE:BURST is expected"),
+        ("meter_array_set_rates rate x", "RATE:BURST is expected"),
+        ("mc_mgrp_create one", "'one' is not a number"),
     ],
 )
 def test_what_cannot_be_done(shell: Shell, line: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         shell(line)
+
+
+WORDS = (
+    *(
+        "0",
+        "1",
+        "-1",
+        "5",
+        "99999999999999999999",
+        "0x",
+        "1.5",
+        "inf",
+        "nan",
+        "1:2",
+        "1.5:3",
+        "abc",
+        "|",
+        "=>",
+        "->",
+    ),
+    *(
+        "1&&&",
+        "&&&1",
+        "2->1",
+        "10.0.0.1",
+        "10.0.0.0/33",
+        "00:00:00:00:00:01",
+        "a:b",
+        "/nowhere",
+        "\\x00",
+        "\u00e9",
+    ),
+    *(
+        "route",
+        "acl",
+        "balance",
+        "cells",
+        "seen",
+        "rate",
+        "hits",
+        "pace",
+        "paths",
+        "known",
+        "to",
+        "drop",
+        "In.none",
+    ),
+)
+
+
+def test_any_words_after_any_command_are_done_or_refused(shell: Shell) -> None:
+    random = Random(7)
+    commands = sorted({*shell("help")[0].split("\n")} - {"write_config_to_file", "load_new_config_file"})
+    for _ in range(600):
+        words = random.choices(WORDS, k=random.randint(0, 6))
+        with suppress(DataPlaneError, OSError, ValueError):
+            shell(" ".join([random.choice(commands), *words]))
+    shell("reset_state")
 
 
 def test_one_entry_is_shown(shell: Shell) -> None:

@@ -41,6 +41,7 @@ PROPERTIES = (
     "largest_priority_wins",
     "priority_delta",
 )
+_LEAST = {"size": 0, "priority_delta": 1}
 _BOOLEAN = ("support_timeout", "largest_priority_wins")
 
 
@@ -79,12 +80,17 @@ def _check_property(c: Context, node: ast.TableProperty) -> None:
     _check_name(c, node)
     assert isinstance(node.value, ast.Expression)
     node.value = check_constant(c, node.value, f"table property {node.name!r}")
-    if node.name == "size" and not isinstance(node.value.type, IntegerType | BitType):
-        raise CompileError(f"the size of a table cannot be {show(node.value.type)}", node.value.span)
-    if node.name == "size" and isinstance(node.value.constant, int) and node.value.constant < 0:
-        raise CompileError("the size of a table must not be negative", node.value.span)
+    if node.name in _LEAST:
+        _check_number(node.name, node.value)
     if node.name in _BOOLEAN and not isinstance(node.value.type, BoolType):
         raise CompileError(f"{node.name} must be true or false", node.value.span)
+
+
+def _check_number(name: str, value: ast.Expression) -> None:
+    if not isinstance(value.type, IntegerType | BitType):
+        raise CompileError(f"{name} must be a number, not {show(value.type)}", value.span)
+    if isinstance(value.constant, int) and value.constant < _LEAST[name]:
+        raise CompileError(f"{name} must be at least {_LEAST[name]}", value.span)
 
 
 def _check_name(c: Context, node: ast.TableProperty) -> None:

@@ -15,7 +15,6 @@ from topologies.engines import make_engine
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-    pytest.mark.xdist_group("bench"),  # one switch for all
 ]
 CPU = str(min(os.sched_getaffinity(0)))
 RATE_PER_S, SECONDS = 2000, 0.1

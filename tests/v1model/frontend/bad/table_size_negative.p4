@@ -1,4 +1,4 @@
-// error 6:16: the size of a table must not be negative
+// error 6:16: size must be at least 0
 control C() {
     action a() { }
     table t {

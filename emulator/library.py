@@ -1,0 +1,49 @@
+"""Playing a scenario from a program or a notebook."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from commands.value_size import build_core
+from emulator.emulation import Emulation
+from emulator.evaluate import evaluate
+from emulator.options import RunOptions
+from emulator.result import PROGRAM, RunResult
+from emulator.scenario import make_scenario
+from hostlib.protocol.wire import MTU_BYTES
+from scenario import Scenario
+from scenario.modes import MODES
+from topologies.engines import make_engine
+from topologies.network import Network
+
+
+def play(scenario: Scenario) -> dict[str, RunResult]:
+    """Play a scenario once in each of its modes (`emulation.modes`) and return what was measured, by mode.
+
+    It needs root and Mininet, and takes a minute or two for each mode. Where `emulation.sigma` is open, the
+    most detailed scale of the topology is used; whether the machine kept up with it says `overloaded` of each
+    result. Nothing is written, and nothing of the network is left afterwards. Raises OptionError for a
+    scenario that the emulator can't play, TopologyError on a machine that can't play any, EngineError where
+    the P4 program can't be compiled, and CrashError or ProcessError where a part fails.
+    """
+    build_core()
+    options = _as_played(scenario)
+    made, engine = make_scenario(options), make_engine(options.emulation.engine)
+    with Network(made.fabric, engine, secure=options.emulation.secure, mtu_bytes=MTU_BYTES) as network:
+        artifacts = engine.compile(PROGRAM, made.defines, network.directory)
+        emulation = Emulation(made, network, artifacts)
+        return {
+            name: evaluate(emulation.play(MODES[name], _unwatched), made.tenants, made.target_s)
+            for name in options.emulation.modes
+        }
+
+
+def _as_played(scenario: Scenario) -> RunOptions:
+    """Return the scenario as the emulator reads it."""
+    if isinstance(scenario, RunOptions):
+        return scenario
+    return RunOptions(**{one.name: getattr(scenario, one.name) for one in dataclasses.fields(scenario)})
+
+
+def _unwatched(completed: int, requests: int, blocks: dict[str, int]) -> None:
+    """Show no progress."""

@@ -1,0 +1,69 @@
+"""The types of the numbers in LMCache's objects, which LMCache's names of them do not say.
+
+Engines that run one model in bfloat16 and in float16 name their chunks alike, and the objects are of one
+size: only their types tell them apart. When LMCache stores or loads, they are those of its memory; when it
+looks up, they are those that it announces, or bytes where it serializes its chunks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from lmcache.v1.distributed.api import MemoryLayoutDesc, ObjectKey
+    from lmcache.v1.memory_management import MemoryObj
+
+BYTES: Final = "torch.uint8"
+"""The form of chunks that LMCache serializes."""
+USUAL: Final = (BYTES, "torch.bfloat16", "torch.float16", "torch.float32", "torch.float8_e4m3fn")
+MAX_GROUPS: Final = 1024
+"""Number of models' groups of layers whose forms are remembered."""
+MAX_FORMS: Final = 8
+"""Most forms of one group; the one that was used first is forgotten."""
+
+
+def form_of(types: Any) -> str:
+    """Return the form of an object with numbers of these types."""
+    return ",".join(map(str, types))
+
+
+def types_of(content: MemoryObj) -> list[Any]:
+    """Return the types of the numbers in an object, one for each of its tensors."""
+    types = getattr(content.metadata, "dtypes", None)
+    return list(types) if types else [content.get_dtype()]
+
+
+class Forms:
+    """Which forms this process has seen. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[str, int], OrderedDict[str, None]] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def see(self, key: ObjectKey, form: str) -> str:
+        """An object of this name has this form, which is returned."""
+        with self._changing:
+            group = key.model_name, key.object_group_id
+            forms = self._seen.setdefault(group, OrderedDict())
+            self._seen.move_to_end(group)
+            forms[form] = None
+            forms.move_to_end(form)
+            for bounded, most in ((forms, MAX_FORMS), (self._seen, MAX_GROUPS)):
+                if len(bounded) > most:
+                    bounded.popitem(last=False)
+        return form
+
+    def seen(self, key: ObjectKey) -> list[str]:
+        """Return the forms that objects of this model's group had; the usual ones if none was seen."""
+        with self._changing:
+            return list(self._seen.get((key.model_name, key.object_group_id), USUAL))
+
+    def possible(self, key: ObjectKey, announced: MemoryLayoutDesc | None) -> list[str]:
+        """Return the forms that an object which LMCache looks for may have."""
+        seen = self.seen(key)
+        if announced is None:
+            return seen
+        form = form_of(announced.dtypes)
+        return [form, *(one for one in seen if one == BYTES != form)]

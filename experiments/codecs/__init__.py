@@ -1,1 +1,0 @@
-"""When compressing blocks is worth more than a larger pool."""

@@ -1,1 +1,0 @@
-"""Beluga's guidelines for load and store, measured through segments on a network of the emulator."""

@@ -1,1 +1,0 @@
-"""Does a pool make the choice of the node unimportant? Schedulers with and without one, simulated."""

@@ -1,0 +1,102 @@
+"""weir trace: write a generated trace, or say what a trace holds.
+
+    weir trace generate --shape rag > rag.jsonl     JSON lines in Mooncake's schema; --help lists all shapes
+    weir trace describe FILE-OR-FOLDER              its requests, blocks, sharing, and what is odd about it
+
+Exit code 2: there is no such word, shape or trace, or the trace can't be used.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+from rich.table import Table
+
+from commands.command import Screen, run_command
+from commands.errors import OptionError
+from workload.generate import main as generate
+from workload.trace import Trace
+from workload.trace_files import load_trace
+
+DESCRIBE: Final = "describe"
+GENERATE: Final = "generate"
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a trace holds."""
+
+    requests: int
+    duration_s: float
+    block_tokens: int
+    input_tokens: int
+    """Of all requests together."""
+    output_tokens: int
+    accesses: int
+    """Blocks that requests ask for."""
+    blocks: int
+    """Different ones among them."""
+    repeated: float
+    """Share of the accesses to a block that an earlier request had: what an unbounded cache would serve."""
+    longest_chain: int
+    """Blocks of the longest request."""
+    sessions: int
+    """0 where the trace does not say which session a request belongs to."""
+
+
+def describe(trace: Trace) -> Described:
+    """Return what a trace holds, as it was recorded."""
+    requests = trace.requests
+    blocks = Counter(block for request in requests for block in request.blocks)
+    accesses = blocks.total()
+    return Described(
+        requests=len(requests),
+        duration_s=trace.duration_s,
+        block_tokens=trace.block_tokens,
+        input_tokens=sum(request.input_tokens for request in requests),
+        output_tokens=sum(request.output_tokens for request in requests),
+        accesses=accesses,
+        blocks=len(blocks),
+        repeated=1 - len(blocks) / accesses if accesses else 0.0,
+        longest_chain=trace.longest_chain,
+        sessions=len({request.place.session for request in requests if request.place is not None}),
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry out what stands behind `weir trace`. Returns the exit code."""
+    if arguments[:1] == [GENERATE]:
+        return generate(arguments[1:])
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0
+    return run_command((), lambda _: _trace(arguments), _show, interrupted="interrupted")
+
+
+def _trace(arguments: Sequence[str]) -> Trace:
+    if arguments[0] != DESCRIBE or len(arguments) != 2:
+        said = " ".join(arguments)
+        raise OptionError(f"weir trace {said}: write weir trace {GENERATE} or weir trace {DESCRIBE} FILE")
+    return load_trace(Path(arguments[1]))
+
+
+def _show(screen: Screen, trace: Trace) -> int:
+    for warning in trace.warnings:
+        screen.warn(warning, "trace")
+    described: dict[str, float] = TypeAdapter(Described).dump_python(describe(trace))
+    table = Table(title=f"{trace.name} ({trace.schema.name})", show_header=False)
+    for name, value in described.items():
+        shown = f"{value:.1%}" if name == "repeated" else f"{value:,.10g}"
+        table.add_row(name.replace("_", " "), shown)
+    screen.show(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

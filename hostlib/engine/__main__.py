@@ -1,0 +1,43 @@
+"""weir: the client's command, `weir pool`; all commands of the testbed where that is installed, too.
+
+Both distributions install this same program, so the order in which they are installed makes no difference.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Final
+
+from hostlib.engine import pool_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LABORATORY: Final = "weir.laboratory"
+"""Group of entry points in which the laboratory names its own command."""
+USAGE: Final = """\
+usage: weir pool [OPTION...] WHAT ...
+
+  pool   list, delete or hint at what a tenant has in a pool (weir pool --help)
+
+This is the client by itself. The package weir adds the emulator, the simulator and the experiments."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out the command line. Returns the exit code, 2 where there is no such command."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    for entry in entry_points(group=LABORATORY):
+        whole: int = entry.load()(given)
+        return whole
+    if given[:1] == ["pool"]:
+        return pool_command.main(given[1:])
+    if not given or given[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    print(f"weir: there is no command {given[0]!r} here\n{USAGE}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

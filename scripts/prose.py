@@ -1,0 +1,197 @@
+"""Check the documents outside docs/lab and the first lines of docstrings for plain prose.
+
+    prose.py                    exit code 1 and one line for each finding, 0 without any
+    prose.py --count            words and sentences of each document
+
+Sentences are those of sentencex. Their mean is that of paragraphs and lists; the longest may also stand in a
+table. Code has no sentences. Words are those that scripts/prose.toml lists, and what proselint finds.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencex
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from proselint.checks import __register__ as CHECKS
+from proselint.registry import CheckRegistry
+from proselint.tools import LintFile
+
+ROOT = Path(__file__).resolve().parent.parent
+RULES = tomllib.loads((ROOT / "scripts" / "prose.toml").read_text(encoding="utf-8"))
+WORDS, DOCUMENT_WORDS = (
+    {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in RULES[table].items()}
+    for table in ("words", "document_words")
+)
+LEFT_OUT = ("docs/lab/", "docs/reference.md")
+"""Below these nothing is checked: notes of a day, and what is generated of declarations."""
+OTHERS = ("README.md", "CONTRIBUTING.md")
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+BREAK = re.compile(r"(?<=:)\s+(?=[A-Z])|(?<=\d s\.)\s+(?=[A-Z`])")
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A paragraph, an item of a list or a cell of a table, without code."""
+
+    line: int
+    text: str
+    is_prose: bool
+    """Whether it has sentences: cells and headings have none."""
+
+
+def main(arguments: list[str]) -> int:
+    """Print what is found; returns the exit code."""
+    pages = documents()
+    if "--count" in arguments:
+        for page in pages:
+            prose = [passage.text for passage in passages(read(page)) if passage.is_prose]
+            lengths = [count(sentence) for text in prose for sentence in sentences(text)]
+            mean = sum(lengths) / max(1, len(lengths))
+            words = len(read(page).split())
+            print(f"{words:6} words, {len(lengths):4} sentences of {mean:4.1f} words: {page}")
+    findings = [*in_documents(pages), *in_docstrings(sources())]
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def listed(*patterns: str) -> list[str]:
+    """Return the files of the repository that match, new ones included."""
+    command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return sorted({name for name in names if (ROOT / name).is_file()})
+
+
+def documents() -> list[str]:
+    pages = listed("docs/*.md", "docs/**/*.md", *OTHERS)
+    return [page for page in pages if not page.startswith(LEFT_OUT)]
+
+
+def sources() -> list[str]:
+    return [name for name in listed("*.py") if not name.startswith("tests/") and "_pb2" not in name]
+
+
+def in_documents(pages: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with the pages."""
+    CheckRegistry().register_many(CHECKS)
+    for page in pages:
+        found = passages(read(page))
+        yield from lengths_in(page, found)
+        for passage in found:
+            yield from words_in(f"{page}:{passage.line}", passage.text, WORDS | DOCUMENT_WORDS)
+        yield from proselint_in(page, found)
+
+
+def in_docstrings(names: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with first lines of docstrings."""
+    for name in names:
+        for line, text in first_lines(read(name)):
+            yield from words_in(f"{name}:{line}", without_code(text), WORDS)
+            if count(text) > RULES["most_words"]:
+                yield f"{name}:{line}: a first line of {count(text)} words: at most {RULES['most_words']}"
+
+
+def lengths_in(page: str, found: list[Passage]) -> Iterator[str]:
+    lengths: list[int] = []
+    for passage in found:
+        for sentence in sentences(passage.text):
+            length = count(sentence)
+            if passage.is_prose:
+                lengths.append(length)
+            if length > RULES["most_words"]:
+                most = f"{length} words, at most {RULES['most_words']}"
+                yield f"{page}:{passage.line}: a sentence of {most}: {sentence[:60]} …"
+    if lengths and sum(lengths) / len(lengths) > RULES["mean_words"]:
+        mean = sum(lengths) / len(lengths)
+        yield f"{page}: sentences have {mean:.1f} words in the mean, at most {RULES['mean_words']:g}"
+
+
+def words_in(place: str, text: str, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
+    for pattern, instead in words.items():
+        for match in pattern.finditer(text):
+            yield f"{place}: {match[0]!r}: write {instead}"
+
+
+def proselint_in(page: str, found: list[Passage]) -> Iterator[str]:
+    lines = [""] * (1 + max((passage.line for passage in found), default=0))
+    for passage in found:
+        if passage.is_prose:
+            lines[passage.line] += passage.text + " "
+    for result in LintFile(page, "\n".join(lines)).lint():
+        check = result.check_result.check_path.partition(".")[0]
+        if check in RULES["proselint"]:
+            yield f"{page}:{result.pos[0] - 1}: {result.check_result.message}"
+
+
+def passages(text: str) -> list[Passage]:
+    """Return the parts of a Markdown text that are read, each with its line."""
+    found: list[Passage] = []
+    line, cell = 0, False
+    heading = False
+    for token in MARKDOWN.parse(text):
+        if token.map:
+            line = token.map[0] + 1
+        if token.type in ("td_open", "th_open", "td_close", "th_close"):
+            cell = token.type.endswith("_open")
+        elif token.type in ("heading_open", "heading_close"):
+            heading = token.type == "heading_open"
+        elif token.type == "inline" and not token.content.startswith(":::"):  # what mkdocstrings fills in
+            found.append(Passage(line, words_of(token), not cell and not heading))
+    return found
+
+
+def words_of(token: Token) -> str:
+    """Return the text of an inline token; each piece of code becomes one word."""
+    parts: list[str] = []
+    for child in token.children or ():
+        if child.type == "code_inline":
+            parts.append("`" + re.sub(r"\W+", "", child.content) + "`")
+        elif child.type in ("softbreak", "hardbreak"):
+            parts.append(" ")
+        elif child.type == "text":
+            parts.append(child.content)
+    return "".join(parts)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a passage; what follows a colon with a capital letter is one of its own.
+
+    sentencex takes the "s." of a time at a sentence's end for an abbreviation.
+    """
+    for sentence in sentencex.segment("en", text):
+        yield from (part for part in BREAK.split(sentence.strip()) if part)
+
+
+def count(text: str) -> int:
+    """Return the number of words: what has a letter or a digit."""
+    return sum(re.search(r"\w", word) is not None for word in text.split())
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"`[^`]*`", "code", text)
+
+
+def first_lines(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of the first paragraph's first line of each docstring."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield node.body[0].lineno, text.partition("\n")[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

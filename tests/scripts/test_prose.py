@@ -1,0 +1,81 @@
+"""What scripts/prose.py finds in pages and docstrings, and what it leaves alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("sentencex", reason="an environment of before: make setup-all")
+pytest.importorskip("proselint", reason="an environment of before: make setup-all")
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = "The switch " + "merges and " * 20 + "forwards."
+
+
+@pytest.fixture(scope="module")
+def prose() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("prose", ROOT / "scripts" / "prose.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where its data classes look for their types
+    spec.loader.exec_module(module)
+    return module
+
+
+def found(prose: ModuleType, text: str) -> list[str]:
+    passages = prose.passages(text)
+    lengths = prose.lengths_in("page.md", passages)
+    words = [
+        finding
+        for passage in passages
+        for finding in prose.words_in("page.md", passage.text, prose.WORDS | prose.DOCUMENT_WORDS)
+    ]
+    return [*lengths, *words]
+
+
+def test_a_long_sentence_is_found_in_text_lists_and_tables(prose: ModuleType) -> None:
+    for text in (LONG, f"- {LONG}", f"| a | b |\n|---|---|\n| {LONG} | x |"):
+        assert any("a sentence of 43 words" in finding for finding in found(prose, text))
+
+
+def test_short_sentences_are_none_together(prose: ModuleType) -> None:
+    assert not found(prose, "It waits for 0.2 s. " * 12)
+
+
+def test_the_mean_counts_text_alone(prose: ModuleType) -> None:
+    sentence = "one two three four five six seven eight nine ten " * 2 + "and some more words. "
+    assert any("in the mean" in finding for finding in found(prose, sentence.capitalize() * 3))
+    assert not found(prose, f"| a |\n|---|\n| {sentence.capitalize()} |")
+
+
+def test_code_is_no_prose(prose: ModuleType) -> None:
+    assert not found(
+        prose, f"A command:\n\n    {LONG} 7facc6e\n\n```sh\nplay {LONG}\n```\n\nThe file `play 7facc6e`."
+    )
+
+
+def test_private_words_and_revisions_are_found(prose: ModuleType) -> None:
+    assert any("write run" in finding for finding in found(prose, "One play took a minute."))
+    assert any("docs/lab" in finding for finding in found(prose, "It took a minute at 7facc6e."))
+    assert not found(prose, "It has 1234567 entries.")
+
+
+def test_first_lines_of_docstrings_are_read(prose: ModuleType) -> None:
+    source = '"""The heir of a slot."""\n\ndef give():\n    """Give the slot.\n\n    To its heir.\n    """\n'
+    assert list(prose.first_lines(source)) == [(1, "The heir of a slot."), (4, "Give the slot.")]
+
+
+def test_the_documents_keep_to_it(prose: ModuleType) -> None:
+    assert list(prose.in_documents(prose.documents())) == []
+
+
+def test_the_pages_are_short_enough(prose: ModuleType) -> None:
+    """Outside the notebook; the reference is generated of declarations and counts, too."""
+    pages = [*prose.documents(), "docs/reference.md"]
+    words = sum(prose.count(prose.read(page)) for page in pages if page != "CONTRIBUTING.md")
+    assert words <= 45_000
