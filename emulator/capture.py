@@ -97,6 +97,8 @@ def _running(
         "-B", str(BUFFER_KIB), "--time-stamp-precision=nano",
         *(["-y", "LINUX_SLL2"] if place.port is None else []), *([expression] if expression else []),
     ]  # fmt: skip
+    capture.file.touch()
+    network.send(place.switch, [capture.file])  # so that its folder is there
     log = capture.file.with_suffix(".log")
     with log.open("wb") as stderr:
         try:
