@@ -497,6 +497,42 @@ def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of_two_h
     run_virtual(main())
 
 
+@pytest.mark.parametrize("standin_is", [UP, DOWN])
+def test_while_homes_are_joining_what_another_took_for_them_is_not_said_to_be_missing(
+    standin_is: State,
+) -> None:
+    """Two that were away together are back, and the one that is up already is no home of the block."""
+
+    async def main() -> None:
+        world = World(controller="10.255.255.254")
+        home, second, third = (one.address for one in world.members.order(key(1)))
+        states = dict.fromkeys((home, second), DOWN) | {third: UP}
+
+        def announce() -> None:
+            world.announce(*(states[one.address] for one in world.members.nodes))
+
+        for address in (home, second):
+            world.kill(address)
+        announce()
+        await world.client.put(ref(1), content(1), durable=True)
+        assert world.holders(1) == [third]
+        states |= {home: JOINING, second: UP, third: standin_is}
+        if standin_is is DOWN:
+            world.kill(third)
+        announce()
+        for address in (home, second):
+            world.restart(address)
+        if standin_is is UP:
+            assert (await world.client.get(ref(1))).content == content(1)
+        else:
+            with pytest.raises(TransferTimeoutError):
+                await world.client.get(ref(1))
+            with pytest.raises(TransferTimeoutError, match=f"{third}: down, and may hold it"):
+                await world.client.delete(ref(1))
+
+    run_virtual(main())
+
+
 def test_a_peer_with_an_older_list_of_members_does_not_say_what_it_holds() -> None:
     """By its list the asker may be no home of what is the asker's by now."""
 
