@@ -27,7 +27,7 @@ from vllm.v1.executor.abstract import Executor
 
 from engines.versions import warn_if_untested
 from engines.vllm.adapters import AdapterNames, LoadedAdapters
-from engines.vllm.event_schema import joined, make_events
+from engines.vllm.event_schema import joined, make_events, publishes
 from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
 from engines.vllm.metrics import (
@@ -38,6 +38,7 @@ from engines.vllm.metrics import (
     PoolPromMetrics,
     register,
 )
+from engines.vllm.mooncake_events import MooncakeEvents
 from engines.vllm.own_cache import VllmCache
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
@@ -117,12 +118,18 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             self._pool.blocks.silence_level = logging.DEBUG  # the scheduler asks first, and says so
         self._counters = CounterReader(self._pool.blocks.stats, OF_WORKER if is_worker else OF_SCHEDULER)
         self._own_cache = VllmCache()
-        self._events = make_events(vllm_config, self._layout.space)
+        self._publishes = publishes(vllm_config)
+        mooncake = self._settings.mooncake_events
+        wants_events = self._publishes or mooncake is not None
+        self._events = make_events(vllm_config, self._layout.space) if wants_events else None
+        self._mooncake: MooncakeEvents | None = None
         self._scheduler: SchedulerSide | None = None
         self._worker: WorkerSide | None = None
         self._closed = False
         if not is_worker:
             try:
+                if mooncake is not None:
+                    self._mooncake = MooncakeEvents(mooncake, vllm_config, pool.tenant)
                 self._scheduler = self._make_scheduler()
             except BaseException:
                 self._pool.close()
@@ -233,7 +240,10 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
     def take_events(self) -> Iterable[KVCacheEvent]:
         """Which blocks came into the pool since the last call, or are known to have left it."""
-        return joined(self._events.take()) if self._events is not None else ()
+        events = joined(self._events.take()) if self._events is not None else []
+        if self._mooncake is not None:
+            self._mooncake.publish(events)
+        return events if self._publishes else ()
 
     def reset_cache(self) -> bool:
         """Find nothing any more of what was stored so far. False if that can't be done: the pool is left."""
@@ -268,6 +278,8 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             self._worker.close()
         if not self._closed:
             self._closed = True
+            if self._mooncake is not None:
+                self._mooncake.close()
             self._pool.close()
 
     def _make_scheduler(self) -> SchedulerSide:

@@ -26,11 +26,14 @@ LOCALITY: Final = "REMOTE"
 """Where a block of the pool is, as seen from any engine."""
 
 
-def make_events(config: VllmConfig, space: KvSpace) -> PoolEvents | None:
-    """Return what collects an engine's events, or None if it is not to publish any."""
+def publishes(config: VllmConfig) -> bool:
+    """Return whether vLLM publishes events."""
     events = config.kv_events_config
-    if events is None or not events.enable_kv_cache_events:
-        return None
+    return events is not None and bool(events.enable_kv_cache_events)
+
+
+def make_events(config: VllmConfig, space: KvSpace) -> PoolEvents:
+    """Return what collects an engine's events."""
     hash_tokens = config.cache_config.hash_block_size or space.block_tokens
 
     def describe(request: Request, number: int) -> Described | None:

@@ -25,7 +25,7 @@ DEFAULT_OBJECTS = 2
 LOADING = ("layerwise", "background")
 PLAIN_MODELS = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
 PLAIN_MACHINES = {"x86_64", "aarch64"}
-_OWN = ("key_space", "objects_per_block", "loading", "recompute_ms")
+_OWN = ("key_space", "objects_per_block", "loading", "recompute_ms", "mooncake_events")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Settings:
     until all is there, and others go on."""
     recompute_ms: int
     """What computing one block costs, for the pool's policy; 0 where that is not known."""
+    mooncake_events: str | None = None
+    """Where events are published in Mooncake's schema, an endpoint of ZeroMQ; None for nowhere."""
 
     @classmethod
     def from_extra(cls, extra: dict[str, Any]) -> Settings:
@@ -56,7 +58,10 @@ class Settings:
         for name, least in (("objects_per_block", 1), ("recompute_ms", 0)):
             if not isinstance(numbers[name], int) or numbers[name] < least:
                 raise ConfigError(f"{name} is a whole number from {least} on, not {numbers[name]!r}")
-        return cls(pool, extra.get("key_space"), loading=loading, **numbers)
+        endpoint = extra.get("mooncake_events")
+        if not isinstance(endpoint, str | None):
+            raise ConfigError(f"mooncake_events is an endpoint as tcp://*:5557, not {endpoint!r}")
+        return cls(pool, extra.get("key_space"), loading=loading, mooncake_events=endpoint, **numbers)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from hostlib.protocol.hints import Hint, Outcome
 from hostlib.protocol.transfer import BlockRef, chain_references
 from hostlib.protocol.wire import MAX_BLOCK_BYTES
 from tests.hostlib.engine.pool_world import PoolWorld, content, keys
+from tests.hostlib.network import Faults
 
 SETTINGS = {"homes": ["10.0.0.1"], "tenant": 7}
 LENGTH = 3000
@@ -232,6 +233,25 @@ HOSTILE: list[bytes] = [
     ),
     frame(get(room=None)) + frame(get(room=None)),  # the same number while it is under way
 ]
+
+
+def test_ranks_that_ask_for_the_same_object_at_once_share_one_fetch(play: Play) -> None:
+    """As those of a model with latent attention, whose KV is the same on each of them."""
+
+    async def story(house: House) -> None:
+        (block,) = await house.stored(1)
+        fetched = house.client.stats.blocks_fetched
+        house.world.network.faults = Faults(min_delay_s=0.1, max_delay_s=0.1)
+        async with house.guest() as first, house.guest() as second, house.guest() as third:
+            rooms = [memoryview(bytearray(LENGTH)) for _ in range(3)]
+            guests = zip((first, second, third), rooms, strict=True)
+            await asyncio.gather(*(guest.get_into(block, room) for guest, room in guests))
+            assert {bytes(room) for room in rooms} == {content(block.key, LENGTH)}
+            assert house.client.stats.blocks_fetched == fetched + 1
+            await first.get_into(block, rooms[0])
+            assert house.client.stats.blocks_fetched == fetched + 2
+
+    play(story, silence_s=30)
 
 
 @pytest.mark.parametrize("after_hello", [True, False])
