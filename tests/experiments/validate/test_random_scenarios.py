@@ -5,7 +5,7 @@ from hashlib import blake2b
 import pytest
 
 from experiments.simulate.emulate import Emulator
-from experiments.validate.drawn import FIRST_BEYOND, draw
+from experiments.validate.random_scenarios import FIRST_BEYOND, draw
 from hostlib.model.gate import ANSWERS, HINTS
 from tests.slow import rest_slow
 from workload.schedule import CONDUCTOR
