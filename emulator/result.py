@@ -99,7 +99,7 @@ class IndexResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One play of the trace."""
+    """One run of the trace."""
 
     requests: int
     completed: int
@@ -134,7 +134,7 @@ class RunResult:
     """Share of the samples in which the busiest thread of a switch had no pause."""
     controller_cpu_s: float = 0.0
     cpu_s: dict[str, float] = field(default_factory=dict)
-    """CPU time while the trace was played, by role: all nodes, all storage nodes (store), all switches, the
+    """CPU time while the trace ran, by role: all nodes, all storage nodes (store), all switches, the
     controller, the run's own process (watch), and the router or index where there is one."""
     link_drops: int = 0
     """Packets dropped by the queues of the modelled links."""

@@ -175,6 +175,12 @@ COMMANDS: Final = {
     "stf": Command(
         PARTS, "run STF conformance tests below a folder", "v1model.stf.__main__", f"{_HERE}:StfOptions"
     ),
+    "testgen": Command(
+        PARTS,
+        "run P4Testgen's tests of every v1model program below a folder",
+        "v1model.testgen",
+        f"{_HERE}:TestgenOptions",
+    ),
     "corpus": Command(
         PARTS,
         "compile every v1model program below a folder",

@@ -55,6 +55,14 @@ class StfOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
+class TestgenOptions:
+    """What `make testgen` has P4Testgen make tests of (v1model.testgen)."""
+
+    directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
+    """Folder of v1model programs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class CorpusOptions:
     """What `make corpus` compiles (v1model.corpus)."""
 

@@ -125,6 +125,11 @@ class Switch:
                 self.handle.destroy()
 
     @property
+    def is_forwarding(self) -> bool:
+        """Whether interfaces are served."""
+        return self._forwarding is not None
+
+    @property
     def is_closed(self) -> bool:
         return self._closed
 

@@ -7,6 +7,7 @@ Works on the folder of any experiment: `summary` is its summary.json. `make run`
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Play", "Results", "ResultsError", "load"]
+
+
+class ResultsWarning(UserWarning):
+    """A run of an earlier version, which did not write all that this one does."""
 
 
 class ResultsError(Exception):
@@ -37,6 +42,9 @@ class Play:
     digests, and for each link `LINK to` and `LINK from`, bytes to the switch and from it."""
     get_ms: NDArray[np.float64]
     """Block requested to block checked, in order of size."""
+    missing: tuple[str, ...] = ()
+    """Names of what the version that recorded the run did not write, such as `requests.waits_s`. Times that
+    follow from it are NaN, counts are -1."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +57,27 @@ class Results:
 
 
 def load(folder: str | Path) -> Results:
-    """The results in a folder; raises ResultsError."""
+    """Return the results in a folder, of this version or an earlier one; raises ResultsError.
+
+    What an earlier version did not write is in `missing` of each play, and a ResultsWarning names it.
+    """
     path = Path(folder)
     summary = _read(path / "summary.json")
     details = path / "details.json"
-    runs = _read(details)["runs"] if details.exists() else {}
+    if not details.exists():
+        return Results(summary, {})
+    read = _read(details)
+    if not isinstance(read.get("runs"), dict):
+        raise ResultsError(f"{details}: it has no key 'runs'; no version of make run wrote it")
     try:
-        return Results(summary, {name: _play(run) for name, run in runs.items()})
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResultsError(f"{details}: not written by this version of make run ({error!r})") from None
+        plays = {name: _play(run) for name, run in read["runs"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ResultsError(f"{details}: no version of make run wrote it so ({error!r})") from None
+    missing = sorted({name for play in plays.values() for name in play.missing})
+    if missing:
+        text = f"{details}: an earlier version wrote it, without {', '.join(missing)}"
+        warnings.warn(text, ResultsWarning, stacklevel=2)
+    return Results(summary, plays)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -76,46 +96,69 @@ _TIMES = ("arrival_s", "fetch_s", "queue_s", "prefill_s", "ttft_s", "end_s")
 _SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 _WAITS = ("queued", "probing", "merged", "pool", "home")
 """First words of what a fetch waited for (hostlib.model.waits): homes have an address behind it."""
+_ABSENT = -1
+"""Of a count that was not written."""
 _COUNTERS = ("completed", "resident", "hits", "admitted", "evicted", "digests")
 
 
 def _play(run: Mapping[str, Any]) -> Play:
-    requests = _table(
-        [
-            ("node", "U32"),
-            *((name, "f8") for name in _TIMES),
-            *((f"wait_{what}_s", "f8") for what in _WAITS),
-            *((name, "i8") for name in _SOURCES),
-        ],
-        (
-            (
-                record["node"],
-                *(np.nan if record[name] is None else record[name] for name in _TIMES),
-                *(_waited_s(record["waits_s"], what) for what in _WAITS),
-                *(record["sources"][name] for name in _SOURCES),
-            )
-            for record in run["requests"]
+    requests, timeline = _Records(run, "requests"), _Records(run, "timeline")
+    links = sorted({link for one in timeline.column("link_bytes", {}) for link in one})
+    columns: list[tuple[str, str, Iterable[Any]]] = [
+        ("node", "U32", requests.column("node", "")),
+        *((name, "f8", map(_number, requests.column(name, None))) for name in _TIMES),
+        *(
+            (f"wait_{what}_s", "f8", [_waited_s(waits, what) for waits in requests.column("waits_s", None)])
+            for what in _WAITS
         ),
-    )
-    links = sorted({link for sample in run["timeline"] for link in sample["link_bytes"]})
-    ways = [(f"{link} {way}", "i8") for link in links for way in ("to", "from")]
-    timeline = _table(
-        [("t_s", "f8"), *((name, "i8") for name in _COUNTERS), *ways],
-        (
-            (
-                sample["t_s"],
-                *(sample[name] for name in _COUNTERS),
-                *(count for link in links for count in sample["link_bytes"].get(link, (0, 0))),
-            )
-            for sample in run["timeline"]
+        *(
+            (name, "i8", [_ABSENT if one is None else one[name] for one in requests.column("sources", None)])
+            for name in _SOURCES
         ),
+    ]
+    samples: list[tuple[str, str, Iterable[Any]]] = [
+        ("t_s", "f8", map(_number, timeline.column("t_s", None))),
+        *((name, "i8", timeline.column(name, _ABSENT)) for name in _COUNTERS),
+        *(
+            (f"{link} {way}", "i8", [one.get(link, (0, 0))[at] for one in timeline.column("link_bytes", {})])
+            for link in links
+            for at, way in enumerate(("to", "from"))
+        ),
+    ]
+    absent = [name for name in ("result", "get_ms") if name not in run]
+    return Play(
+        run.get("result", {}),
+        _table(columns),
+        _table(samples),
+        np.array(run.get("get_ms", []), dtype=np.float64),
+        tuple(sorted({*absent, *requests.missing, *timeline.missing})),
     )
-    return Play(run["result"], requests, timeline, np.array(run["get_ms"], dtype=np.float64))
 
 
-def _waited_s(waits_s: Mapping[str, float], what: str) -> float:
+class _Records:
+    """The records of a list of a play, and which of their keys an earlier version did not write."""
+
+    def __init__(self, run: Mapping[str, Any], name: str) -> None:
+        self._name, self._records = name, run.get(name, [])
+        self.missing = set() if name in run else {name}
+
+    def column(self, key: str, otherwise: Any) -> list[Any]:
+        """Return a key of all records; `otherwise` for a record without it."""
+        if any(key not in record for record in self._records):
+            self.missing.add(f"{self._name}.{key}")
+        return [record.get(key, otherwise) for record in self._records]
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _waited_s(waits_s: Mapping[str, float] | None, what: str) -> float:
+    if waits_s is None:
+        return np.nan
     return sum(waited_s for name, waited_s in waits_s.items() if name.partition(" ")[0] == what)
 
 
-def _table(columns: list[tuple[str, str]], rows: Iterable[tuple[Any, ...]]) -> NDArray[np.void]:
-    return np.array(list(rows), dtype=columns)
+def _table(columns: list[tuple[str, str, Iterable[Any]]]) -> NDArray[np.void]:
+    rows = list(zip(*(values for _, _, values in columns), strict=True))
+    return np.array(rows, dtype=[(name, kind) for name, kind, _ in columns])

@@ -2,7 +2,7 @@
 
 Blocks are numbered in order of arrival by what they hold and what they follow, so equal prefixes get equal
 ids, as in the published traces. Shapes that retrieve documents also number full blocks of nothing else by
-what they hold alone: their chunk ids. `python -m workload.generate --help` lists the shapes."""
+what they hold alone: their chunk ids. `weir trace generate --help` lists the shapes."""
 
 from __future__ import annotations
 

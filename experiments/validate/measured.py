@@ -26,7 +26,7 @@ _TOLD = ("arrival_s", "sources", "refused", "fetch_s", "waits_s", "queue_s", "pr
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One play."""
+    """One run."""
 
     speed: float
     """Real seconds in one of the emulation."""

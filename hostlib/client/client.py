@@ -263,6 +263,8 @@ class Client:
 
         Pools in switches are not told. ValueError if there is no such time. Nothing else is raised.
         """
+        if hint is Hint.EXPIRE:
+            return await self._hints.expire(block, seconds, self._deletions)
         return await self._hints.give(block, hint, seconds)
 
     def expect(self, blocks: Iterable[tuple[BlockRef, int]]) -> None:

@@ -95,6 +95,16 @@ class Deletions:
         self._exchange.stats.blocks_deleted += bool(deletion.stones)
         return bool(deletion.stones)
 
+    async def write_at(self, block: BlockRef, node: str) -> tuple[Tombstone, int] | None:
+        """Return what deletes the write of a block that a storage node holds, and its length in fragments.
+
+        None if it holds none. Raises TransferTimeoutError if it does not answer.
+        """
+        async with self._turns:
+            found = _Deletion(block)
+            await self._look(found, node, past_pool=True)
+        return next(iter(found.stones.items()), None)
+
     def on_reply(self, message: wire.Message, address: str, now_s: float) -> None:
         """A VALUE, NOT_FOUND, REFUSED or DELETED that may be about a block that is being deleted."""
         for question in self._questions.get((address, message.key), ()):

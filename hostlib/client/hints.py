@@ -6,9 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from hostlib.protocol import wire
-from hostlib.protocol.hints import Hint, Outcome
+from hostlib.protocol.errors import TransferTimeoutError
+from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, Hint, Outcome
 
 if TYPE_CHECKING:
+    from hostlib.client.deletion import Deletions
     from hostlib.client.exchange import Exchange
     from hostlib.protocol.transfer import BlockRef
 
@@ -33,12 +35,41 @@ class Hints:
 
     async def give(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
         """Tell all homes of a block; return the best of their answers. ValueError for an impossible time."""
-        if not 0 <= seconds <= 0xFFFF:
-            raise ValueError(f"a hint is for 0 to {0xFFFF} seconds, not {seconds}")
+        if not 0 <= seconds <= MAX_RETAIN_S:
+            raise ValueError(f"a hint is for 0 to {MAX_RETAIN_S} seconds, not {seconds}")
+        said = self._message(block)._replace(backlog_ms=hint, recompute_ms=seconds)
         async with self._turns:
             homes, _ = self._exchange.health.homes_of(block)
-            outcomes = await asyncio.gather(*(self._tell(home, block, hint, seconds) for home in homes))
+            outcomes = await asyncio.gather(*(self._tell(home, said) for home in homes))
         return max(outcomes, default=Outcome.NO_ANSWER)
+
+    async def expire(self, block: BlockRef, seconds: int, deletions: Deletions) -> Outcome:
+        """Have a block deleted after a time; the worst of the answers of the homes that hold it.
+
+        ValueError for an impossible time.
+        """
+        if not 0 < seconds <= MAX_LIFETIME_S:
+            raise ValueError(f"a block lives for 1 to {MAX_LIFETIME_S} seconds, not {seconds}")
+
+        async def tell(home: str) -> Outcome:
+            try:
+                held = await deletions.write_at(block, home)
+            except TransferTimeoutError:
+                return Outcome.NO_ANSWER
+            if held is None:
+                return Outcome.NOT_FOUND
+            stone, fragments = held
+            said = self._message(block)._replace(
+                backlog_ms=Hint.EXPIRE, generation=seconds, content=stone.write, tag=stone.proof,
+                fragments=fragments,
+            )  # fmt: skip
+            return await self._tell(home, said)
+
+        async with self._turns:
+            homes, _ = self._exchange.health.homes_of(block)
+            outcomes = await asyncio.gather(*map(tell, homes))
+        holders = [outcome for outcome in outcomes if outcome is not Outcome.NOT_FOUND]
+        return min(holders, default=Outcome.NOT_FOUND if outcomes else Outcome.NO_ANSWER)
 
     def on_reply(self, message: wire.Message, address: str) -> None:
         """A FOUND or NOT_FOUND with the flag HINT."""
@@ -55,14 +86,16 @@ class Hints:
         for answer in self._waiting.values():
             answer.cancel()
 
-    async def _tell(self, home: str, block: BlockRef, hint: Hint, seconds: int) -> Outcome:
-        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-        message = wire.Message(
-            wire.OP_STAT, block.key, 0, 0, wire.FLAG_BYPASS | wire.FLAG_HINT, backlog_ms=hint,
-            recompute_ms=seconds, tenant=self._tenant, sequence=self._sequence,
+    def _message(self, block: BlockRef) -> wire.Message:
+        return wire.Message(
+            wire.OP_STAT, block.key, 0, 0, wire.FLAG_BYPASS | wire.FLAG_HINT, tenant=self._tenant,
             epoch=self._exchange.members.epoch & 0xFF,
         )  # fmt: skip
-        place = (home, block.key, self._sequence)
+
+    async def _tell(self, home: str, said: wire.Message) -> Outcome:
+        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+        message = said._replace(sequence=self._sequence)
+        place = (home, message.key, self._sequence)
         answer = self._waiting[place] = self._exchange.loop.create_future()
         wait_s, until_s = AGAIN_S, self._exchange.loop.time() + PATIENCE_S
         try:

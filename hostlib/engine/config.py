@@ -9,6 +9,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
 from hostlib.protocol.errors import ConfigError
+from hostlib.protocol.hints import MAX_LIFETIME_S
 from hostlib.protocol.members import MAX_NODES
 from hostlib.protocol.seal import PUBLIC_SECRET
 from hostlib.protocol.wire import MAX_REPLICAS
@@ -47,6 +48,8 @@ class PoolConfig:
     """File to which the counters are written as JSON when the pool is closed."""
     listed: bool = False
     """Whether what is stored is written down in the pool, for `weir pool` (`hostlib.engine.listed`)."""
+    lifetime_s: int = 0
+    """After which what is stored is deleted everywhere, in seconds; 0 for never."""
     waiting_bytes: int = 1 << 28
     """Copies of blocks that wait to be stored; what comes on top is copied when there is room."""
 
@@ -84,6 +87,11 @@ class PoolConfig:
             raise ConfigError(f"pool setting 'report' is the name of a file, not {self.report!r}")
         if type(self.listed) is not bool:
             raise ConfigError(f"pool setting 'listed' is true or false, not {self.listed!r}")
+        if type(self.lifetime_s) is not int or not 0 <= self.lifetime_s <= MAX_LIFETIME_S:
+            raise ConfigError(
+                f"pool setting 'lifetime_s' is a whole number from 0 to {MAX_LIFETIME_S}, "
+                f"not {self.lifetime_s!r}"
+            )
         if type(self.tenant) is not int or not 0 <= self.tenant <= 0xFFFF:
             raise ConfigError(f"pool setting 'tenant' is from 0 to 65535, not {self.tenant!r}")
         try:

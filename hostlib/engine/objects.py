@@ -21,6 +21,7 @@ from hostlib.engine.listed import Lists, Notes
 from hostlib.engine.silence import Silence
 from hostlib.engine.store_queue import StoreQueue
 from hostlib.protocol.errors import TransferError
+from hostlib.protocol.hints import Hint, Outcome
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
 
@@ -134,7 +135,7 @@ class ObjectPool:
         self.listed_as = ""
         """Name under which objects are written down that have none of their own."""
         self.notes = Notes(Lists(client, seal, config.replicas)) if config.listed else None
-        self._said_not_stored = self._said_length = False
+        self._said_not_stored = self._said_length = self._said_lifetime = False
         self._lookups = asyncio.Semaphore(LOOKUPS_IN_FLIGHT)
 
     @property
@@ -342,6 +343,8 @@ class ObjectPool:
         except (TransferError, TimeoutError) as error:
             self._on_failed(error, ())
             return False
+        if self._config.lifetime_s and not await self._let_expire(block, len(content)):
+            return False
         self._failed_loads.discard(block.key)
         self.silence.look()
         self.stats.stored_objects += 1
@@ -349,6 +352,23 @@ class ObjectPool:
         if self.notes is not None and (name := item.name or self.listed_as):
             self.notes.add(name, block.key, len(content))
         return True
+
+    async def _let_expire(self, block: BlockRef, length: int) -> bool:
+        """Give a stored object its lifetime, or delete it where that can't be done; whether it has one."""
+        client = self._large if length > MAX_BLOCK_BYTES else self._client
+        try:
+            outcome = await client.hint(block, Hint.EXPIRE, self._config.lifetime_s)
+            if outcome is Outcome.DONE:
+                return True
+            why = f"storage nodes do not take its lifetime ({outcome.name.lower()})"
+            await self._large.delete(block)
+        except TransferError as error:
+            why = str(error)
+        self.stats.failed["lifetime"] += 1
+        if not self._said_lifetime:
+            self._said_lifetime = True
+            _log.warning("An object is deleted at once, or may outlive its lifetime: %s.", why)
+        return False
 
     def _refuse_length(self, length: int) -> None:
         """Count an object that can't be stored whatever happens, and say so once."""

@@ -6,6 +6,7 @@
     weir pool --settings pool.json clear NAME      delete all of it
     weir pool --settings pool.json pin NAME        let other blocks leave first for --seconds; unpin ends it
     weir pool --settings pool.json prefetch NAME   have it in the storage nodes' DRAM; demote: let it leave
+    weir pool --settings pool.json expire NAME     have it deleted after --seconds
     weir pool --settings pool.json watch [NAME]    ls, again and again
 
 pool.json has the settings of an engine's pool (docs/engines.md). Engines write down what they store if their
@@ -26,19 +27,24 @@ from hostlib.engine.config import PoolConfig
 from hostlib.engine.listed import Lists
 from hostlib.engine.node_client import NodeClient
 from hostlib.protocol.errors import ConfigError, HostlibError
-from hostlib.protocol.hints import MAX_RETAIN_S, Hint, Outcome
+from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, Hint, Outcome
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hostlib.engine.shared_client import BlockClient
 
 QUESTIONS: Final = 256
 """Objects that are asked about at once."""
 ASK_S: Final = 10.0
-HINTS: Final = {"pin": Hint.RETAIN, "unpin": Hint.RETAIN, "prefetch": Hint.PREFETCH, "demote": Hint.DEMOTE}
+HINTS: Final = {
+    "pin": Hint.RETAIN, "unpin": Hint.RETAIN, "prefetch": Hint.PREFETCH, "demote": Hint.DEMOTE,
+    "expire": Hint.EXPIRE,
+}  # fmt: skip
+
+SECONDS: Final = "how long, 3600 by default"
 
 
 class UnknownNameError(ConfigError):
@@ -153,7 +159,7 @@ async def _clear(lists: Lists, name: str, as_json: bool) -> int:
 
 async def _hint(lists: Lists, name: str, options: argparse.Namespace) -> int:
     """Hint at all of a name; 1 if some of it is there and a home did not answer or do it."""
-    seconds = options.seconds if options.what == "pin" else 0
+    seconds = options.seconds if options.what in ("pin", "expire") else 0
     outcomes = await lists.hint(name, HINTS[options.what], seconds)
     counts = {outcome.name.lower(): outcomes[outcome] for outcome in reversed(Outcome)}
     _say([{"name": name, **counts}], options.json)
@@ -204,15 +210,18 @@ def _parser() -> argparse.ArgumentParser:
     for command in HINTS:
         one = what.add_parser(command, help="a hint to the storage nodes, best effort")
         one.add_argument("name", help="of a model or key space")
-        if command == "pin":
-            one.add_argument("--seconds", type=_seconds, default=3600, help="how long, 3600 by default")
+        if command in ("pin", "expire"):
+            longest_s = MAX_RETAIN_S if command == "pin" else MAX_LIFETIME_S
+            one.add_argument("--seconds", type=_seconds_up_to(longest_s), default=3600, help=SECONDS)
     return pool
 
 
-def _seconds(given: str) -> int:
-    seconds = int(given)
-    if not 0 < seconds <= MAX_RETAIN_S:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 to {MAX_RETAIN_S}")
+def _seconds_up_to(longest_s: int) -> Callable[[str], int]:
+    def seconds(given: str) -> int:
+        if not given.isdecimal() or not 0 < int(given) <= longest_s:
+            raise argparse.ArgumentTypeError(f"a whole number from 1 to {longest_s}")
+        return int(given)
+
     return seconds
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any, Final
 
-from hostlib.protocol.hints import Hint
+from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, Hint
 from hostlib.protocol.transfer import BlockRef
 from hostlib.protocol.wire import KEY_BYTES, MAX_BLOCK_BYTES, MAX_REPLICAS
 
@@ -115,9 +115,9 @@ def parse_request(frame: Frame) -> Request | Cancel:
     if what == "delete":
         return Delete(number, block)
     if what == "hint":
-        return Hinted(
-            number, block, Hint(_whole(said.get("hint"), 1, max(Hint))), _whole(said.get("seconds"), 0, _U16)
-        )
+        hint = Hint(_whole(said.get("hint"), 1, max(Hint)))
+        longest_s = MAX_LIFETIME_S if hint is Hint.EXPIRE else MAX_RETAIN_S
+        return Hinted(number, block, hint, _whole(said.get("seconds"), 0, longest_s))
     if what == "get":
         room = said.get("room")
         return Get(number, block, None if room is None else _whole(room, 0, MAX_BLOCK_BYTES))

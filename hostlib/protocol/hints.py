@@ -2,7 +2,9 @@
 
 A hint is a STAT with the flags BYPASS and HINT: `backlog_ms` says which hint, `recompute_ms` for how many
 seconds. A home that knows hints answers FOUND or NOT_FOUND with the flag HINT; in that FOUND `recompute_ms`
-is 1 if it does what it was asked for, and 0 if it does not. Homes of before answer without the flag.
+is 1 if it does what it was asked for, and 0 if it does not. Homes of before answer without the flag. EXPIRE
+is no wish but an order: `generation` says the seconds, `content` the write, the tag proves that it is the
+sender's.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from typing import Final
 
 MAX_RETAIN_S: Final = 0xFFFF
 """Longest time for which a block can be retained, in seconds: 18 hours. It can be asked for again."""
+MAX_LIFETIME_S: Final = 366 * 86_400
+"""Longest lifetime of a block, in seconds."""
 
 
 class Hint(IntEnum):
@@ -23,6 +27,8 @@ class Hint(IntEnum):
     """Have the block in DRAM: it will be asked for soon."""
     DEMOTE = 3
     """Let it leave DRAM before others: it will not be asked for soon."""
+    EXPIRE = 4
+    """Delete it after a time, everywhere. It needs the proof that a deletion needs."""
 
 
 class Outcome(IntEnum):

@@ -14,9 +14,11 @@ from hostlib import native
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError, MalformedError, UnreadableError
+from hostlib.protocol.hints import Hint
 from hostlib.protocol.members import Members, is_later, other_size
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.committed_work import CommittedWork
+from hostlib.storage.expiry import Expiry
 from hostlib.storage.hinted import HintedBlocks
 from hostlib.storage.joining import Joining
 from hostlib.storage.listing import Listing
@@ -67,6 +69,7 @@ class StorageNode:
         self._committed_work = CommittedWork(options.link_bit_s)
         self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
         self._hinted = HintedBlocks(store, self._reader)
+        self._expiry = Expiry(transport, store, self.joining, options.address, options.controller)
         self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
@@ -87,6 +90,7 @@ class StorageNode:
         """Join the others: copy what was missed, and tell the controller, if there is one, that this node
         lives."""
         self.joining.start()
+        self._expiry.start()
 
     def backlog_ms(self, tenant: int | None = None) -> int:
         """How long what a tenant asks for now waits: for the SSD, or on the link for what waits to leave."""
@@ -105,6 +109,7 @@ class StorageNode:
     def close(self) -> None:
         """Read, copy and say nothing any more."""
         self._hinted.close()
+        self._expiry.close()
         self._reader.close()
         self._listing.close()
         self.joining.close()
@@ -227,13 +232,18 @@ class StorageNode:
         if message.op == wire.OP_PUT:
             reply = self._on_put(address, message)
         elif message.op == wire.OP_STAT:
-            reply = self._on_stat(message, backlog_ms)
+            if message.flags & wire.FLAG_HINT and message.backlog_ms == Hint.EXPIRE:
+                self._on_expire(address, message, backlog_ms)
+            else:
+                reply = self._on_stat(message, backlog_ms)
         elif message.op == wire.OP_DELETE:
             self._on_delete(address, message)
         elif message.op == wire.OP_LIST and self.members.at(address) is not None:
             self._on_list(address, message)
         elif message.op == wire.OP_MEMBERS:
             self._on_members(message)
+        elif message.op == wire.OP_DELETED and self._expiry.on_deleted(address, message):
+            pass
         elif message.op not in _REPLIES or not self.joining.catch_up.on_reply(message, address):
             self.stats.unexpected += 1
         return None if reply is None else wire.encode(reply)
@@ -320,6 +330,24 @@ class StorageNode:
         if flags:
             return reply._replace(recompute_ms=self._hinted.take(message))
         return reply._replace(recompute_ms=self._committed_work.wait_ms())  # the field's meaning in a FOUND
+
+    def _on_expire(self, address: str, message: wire.Message, backlog_ms: int) -> None:
+        """Delete a write after a time; answer when a power cut does not change that."""
+        self.stats.stats += 1
+        flags = wire.FLAG_BYPASS | wire.FLAG_HINT
+        found = self._store.find(Place(message.tenant, message.key)) if not self.joining.in_doubt else None
+
+        def answer(op: int, is_done: bool) -> None:
+            asked = message.content, message.fragments
+            reply = self._reply(message, op, flags, *asked, backlog_ms)._replace(recompute_ms=is_done)
+            self._transport.send(address, [wire.encode(reply)])
+
+        if found is None or found[1] != message.content:
+            answer(wire.OP_NOT_FOUND, False)
+        elif self._store.waiting_records >= MAX_WAITING_RECORDS:
+            self.stats.overloaded += 1
+        else:
+            self._expiry.begin(message, lambda is_safe: answer(wire.OP_FOUND, is_safe))
 
     def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
         if not message.fragment:

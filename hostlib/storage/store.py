@@ -19,6 +19,7 @@ from hostlib.protocol.content import derived_write
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import Tombstone, Tombstones
 from hostlib.storage.graveyard import Graveyard
+from hostlib.storage.lifetimes import Lifetimes
 from hostlib.transport.assembly import Assembly, is_whole_fragment
 
 if TYPE_CHECKING:
@@ -112,7 +113,9 @@ class BlockStore:
         tombstones: Tombstones | None = None,
     ) -> None:
         self.stats = StoreStats()
-        self.graveyard = Graveyard(Tombstones() if tombstones is None else tombstones, ssd)
+        stones = Tombstones() if tombstones is None else tombstones
+        self.lifetimes = Lifetimes(stones.wall_s, ssd)
+        self.graveyard = Graveyard(stones, ssd)
         """What was deleted."""
         self._options = options or StoreOptions()
         self._dram_bytes = dram_bytes
@@ -280,6 +283,14 @@ class BlockStore:
             self.stats.deleted += 1
         self.graveyard.bury(stone, age_s)
         return True
+
+    def is_proven(self, stone: Tombstone) -> bool:
+        """Whether this write of the block is here, and the proof is its writer's."""
+        found = self.find(stone.place)
+        if found is None or found[1] != stone.write:
+            return False
+        tag = self._first_tag(stone.place)
+        return tag is not None and stone.deletes(stone.write, tag)
 
     def retain(self, place: Place) -> bool:
         """Let other blocks leave before this one, until it is released; whether that is so.

@@ -9,8 +9,10 @@ import pytest
 from commands.declarations import Each, Key
 from commands.table import TABLE
 from emulator.result import ROOT
+from experiments import traffic, versions
 from experiments.keys import ANY, WITH_KEYS, keys_by_command, keys_of_command
 from experiments.reference import made
+from workload import trace
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 
@@ -29,9 +31,26 @@ def check(goals: str, given: dict[str, str] | None = None, **environment: str) -
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", made(), ids=lambda path: path.name)
-def test_generated_files_are_those_of_the_declarations(path: Path) -> None:
-    assert path.read_text() == made()[path], "run: make reference"
+def test_generated_files_are_those_of_the_declarations() -> None:
+    assert [str(path) for path, text in made().items() if path.read_text() != text] == [], (
+        "run: make reference"
+    )
+
+
+def test_a_new_version_is_copied_to_all_that_state_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "version", lambda: "9.8.7")
+    texts = {path.relative_to(ROOT): text for path, text in versions.made().items()}
+    assert len(texts) == len(versions.FOLDERS) + 2
+    assert all("9.8.7" in text for text in texts.values())
+    assert '"weir-switch==9.8.7"' in texts[Path("pyproject.toml")]
+    assert '"weir-client==9.8.7"' in texts[Path("engines/pyproject.toml")]
+    assert "cff-version: 1.2.0\n" in texts[Path("CITATION.cff")]
+
+
+def test_every_field_of_a_trace_is_described() -> None:
+    assert set(traffic.FIELDS) == set().union(
+        *(one.required | one.optional for one in (trace.MOONCAKE, trace.BAILIAN))
+    )
 
 
 def test_every_target_that_runs_a_program_has_its_keys_declared() -> None:

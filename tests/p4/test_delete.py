@@ -49,6 +49,18 @@ def test_a_delete_reaches_its_home(rig: Rig) -> None:
     assert rig.outcomes() == {"message": 1}
 
 
+def test_a_lifetime_reaches_its_home_and_changes_nothing_in_the_pool(rig: Rig) -> None:
+    rig.install(KEY)
+    fill(rig)
+    flags = wire.FLAG_BYPASS | wire.FLAG_HINT
+    said = KV(op=wire.OP_STAT, key=KEY, fragments=FRAGMENTS, content=CONTENT, tenant=TENANT, flags=flags,
+              generation=60, tag=bytes(range(16)))  # fmt: skip
+    ((port, reached),) = rig.send(DELETER, rig.frame(DELETER, STORE, said))
+    assert port == STORE
+    assert (reached[KV].generation, reached[KV].tag) == (60, bytes(range(16)))
+    assert served(rig) is not None
+
+
 def test_a_delete_that_names_a_foreign_tenant_goes_nowhere(rig: Rig) -> None:
     message = KV(op=wire.OP_DELETE, key=KEY, fragments=FRAGMENTS, content=CONTENT, tenant=TENANT + 1)
     assert rig.send(DELETER, rig.frame(DELETER, STORE, message)) == []
@@ -176,9 +188,11 @@ def test_the_controllers_answer_reaches_who_asked(rig: Rig) -> None:
     assert not rig.to_cpu
 
 
-def test_a_node_asks_the_controller(rig: Rig) -> None:
+@pytest.mark.parametrize("sender", [DELETER, STORE])
+def test_a_node_or_a_storage_node_asks_the_controller(rig: Rig, sender: int) -> None:
+    """The latter when a block's lifetime is over."""
     message = KV(op=wire.OP_DELETE, key=KEY, fragments=FRAGMENTS, content=CONTENT, tenant=TENANT)
-    assert rig.send(DELETER, rig.frame(DELETER, CONTROLLER_IP, message)) == []
+    assert rig.send(sender, rig.frame(sender, CONTROLLER_IP, message)) == []
     assert [packet[KV].op for _, packet in rig.to_cpu] == [wire.OP_DELETE]
 
 

@@ -18,14 +18,18 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
+from commands.command import OPTIONAL_PACKAGES
 from emulator.result import ROOT
 from experiments.versions import FOLDERS
 
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 FOREIGN = ("mininet", "vllm", "torch", "transformers", "lmcache", "sglang", "mooncake", "safetensors")
 """Packages that no wheel can ask for: Debian's Mininet, and the inference engines' own."""
+LABORATORYS = ("hostlib.storage",)
+"""What the engines' package imports to test the pool's own connector, which takes the laboratory."""
 IMPORT_ALL = f"""
 import importlib, pkgutil, sys
+absent = {(*FOREIGN, *LABORATORYS, *OPTIONAL_PACKAGES)!r}
 count = 0
 for top in sys.argv[1:]:
     package = importlib.import_module(top)
@@ -34,10 +38,11 @@ for top in sys.argv[1:]:
             importlib.import_module(found.name)
             count += 1
         except ModuleNotFoundError as error:
-            if error.name.partition(".")[0] not in {FOREIGN!r}:
+            if error.name not in absent and error.name.partition(".")[0] not in absent:
                 raise
 print(count)
 """
+"""Imports all modules of packages, but for those that need what is absent. Prints how many."""
 
 
 def project(name: str) -> dict[str, Any]:

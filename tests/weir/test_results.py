@@ -1,6 +1,7 @@
 """Results load in one line, into tables."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -64,13 +65,56 @@ def test_a_play_without_requests_has_empty_tables(tmp_path: Path) -> None:
     [
         ({}, "has the experiment been run"),
         ({"summary": [1]}, "expected a JSON object, found list"),
-        ({"summary": {}, "details": {"runs": {"pool": {"requests": []}}}}, "not written by this version"),
+        ({"summary": {}, "details": {}}, r"details\.json: it has no key 'runs'"),
+        ({"summary": {}, "details": {"runs": {"pool": {"requests": [{"node": 1, "sources": {}}]}}}}, "'gpu'"),
+        ({"summary": {}, "details": {"runs": {"pool": []}}}, "no version of make run wrote it so"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path: Path, files: dict[str, object], said: str) -> None:
     write(tmp_path, **files)
     with pytest.raises(weir.results.ResultsError, match=said):
         weir.results.load(tmp_path)
+
+
+OLD = Path(__file__).parent / "old"
+
+
+def test_a_run_of_an_earlier_version_is_read() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = weir.results.load(OLD)
+    assert loaded.summary["revision"] == "359e1636caae"
+    assert "value_bytes" not in loaded.summary
+    pool = loaded.plays["pool"]
+    assert (len(pool.requests), len(pool.timeline), pool.missing) == (4, 3, ())
+    assert pool.requests["recomputed"][0] == 14
+    assert not np.isnan(pool.requests["wait_probing_s"]).any()
+
+
+def test_what_an_earlier_version_did_not_write_is_named(tmp_path: Path) -> None:
+    """The first version with details had no `waits_s`, and others will have lacked something else."""
+    details = json.loads((OLD / "details.json").read_text())
+    for run in details["runs"].values():
+        for record in run["requests"]:
+            del record["waits_s"], record["queue_s"]
+        for sample in run["timeline"]:
+            del sample["digests"]
+    write(tmp_path, summary={}, details=details)
+    named = "without requests.queue_s, requests.waits_s, timeline.digests"
+    with pytest.warns(weir.results.ResultsWarning, match=named):
+        pool = weir.results.load(tmp_path).plays["pool"]
+    assert pool.missing == ("requests.queue_s", "requests.waits_s", "timeline.digests")
+    assert np.isnan(pool.requests["wait_probing_s"]).all()
+    assert np.isnan(pool.requests["queue_s"]).all()
+    assert pool.timeline["digests"].tolist() == [-1, -1, -1]
+    assert not np.isnan(pool.requests["fetch_s"]).any()
+
+
+def test_a_play_without_a_list_names_it(tmp_path: Path) -> None:
+    write(tmp_path, summary={}, details={"runs": {"pool": {"result": {}, "requests": []}}})
+    with pytest.warns(weir.results.ResultsWarning, match="without get_ms, timeline"):
+        play = weir.results.load(tmp_path).plays["pool"]
+    assert len(play.timeline) == len(play.get_ms) == 0
 
 
 def test_a_torn_file_is_said(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import threading
 from weir.standard_input import follow_commands
 
 ended = threading.Event()
-follow_commands(lambda line: print(line, flush=True) or line != "stop", ended.set)
 print("waits", flush=True)
+follow_commands(lambda line: print(line, flush=True) or line != "stop", ended.set)
 ended.wait()
 print("ended")
 """
@@ -24,7 +24,7 @@ def started(standard_input: int) -> subprocess.Popen[str]:
 def test_lines_are_handed_on_until_one_is_the_last() -> None:
     with started(subprocess.PIPE) as process:
         out, _ = process.communicate("report\nstop\nmore\n", timeout=60)
-    assert [line for line in out.splitlines() if line != "waits"] == ["report", "stop", "ended"]
+    assert out.splitlines() == ["waits", "report", "stop", "ended"]
 
 
 def test_the_end_of_standard_input_ends_it() -> None:

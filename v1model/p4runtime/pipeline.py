@@ -15,6 +15,7 @@ from v1model.p4runtime.direct_entities import DirectCounterHandler, DirectMeterH
 from v1model.p4runtime.entity import Answer, EntityHandler, invalid
 from v1model.p4runtime.packet_io import PacketHeader
 from v1model.p4runtime.profile_entities import GroupHandler, MemberHandler
+from v1model.p4runtime.references import References
 from v1model.p4runtime.replication_entities import ReplicationHandler
 from v1model.p4runtime.rollback import write_all_or_none
 from v1model.p4runtime.schema import Schema
@@ -49,6 +50,10 @@ class Pipeline:
         self.data_plane = data_plane
         schema = Schema(config.p4info, data_plane.program)
         self._schema = schema
+        self.references = References(config.p4info, data_plane)
+        for table in data_plane.program.tables:
+            if self.references.concerns(table):
+                schema.tables_by_name[table.name].references = self.references
         self._lock = threading.Lock()  # batches don't interleave, and a read sees none half done
         self._retired = False
         action_sets = ActionSets(data_plane)
@@ -62,7 +67,7 @@ class Pipeline:
             "direct_meter_entry": DirectMeterHandler(schema, data_plane, self._tables),
             "counter_entry": CounterHandler(schema, data_plane),
             "direct_counter_entry": DirectCounterHandler(schema, data_plane, self._tables),
-            "packet_replication_engine_entry": ReplicationHandler(data_plane),
+            "packet_replication_engine_entry": ReplicationHandler(data_plane, self.references),
             "register_entry": RegisterHandler(schema, data_plane),
             "value_set_entry": ValueSetHandler(schema, data_plane),
             "digest_entry": self._digests,

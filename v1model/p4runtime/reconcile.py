@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 def carry_over(old: Pipeline, new: Pipeline) -> None:
     """Raises INVALID_ARGUMENT with what can't be preserved."""
     try:
-        _write(new, DELETE, _entries(new))  # initial entries: the old pipeline's stand for them
-        for wildcard in _inserted_kinds():
-            _write(new, INSERT, old.read_entities([wildcard]))
-        _write(new, INSERT, _entries(old))
-        _write(new, MODIFY, _changed_defaults(old, new))
-        _write(new, MODIFY, old.read_entities([_value_sets()]))
+        with new.references.suspended():
+            _write(new, DELETE, _entries(new))  # initial entries: the old pipeline's stand for them
+            for wildcard in _inserted_kinds():
+                _write(new, INSERT, old.read_entities([wildcard]))
+            _write(new, INSERT, _entries(old))
+            _write(new, MODIFY, _changed_defaults(old, new))
+            _write(new, MODIFY, old.read_entities([_value_sets()]))
         _copy_arrays(old.data_plane, new.data_plane)
     except DataPlaneError as error:
         raise invalid(f"the forwarding state can't be preserved: {error}") from error

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from v1model.dataplane import DataPlane
     from v1model.p4runtime.entity import Answer
+    from v1model.p4runtime.references import References
 
 MAX_INSTANCE = (1 << 16) - 1  # standard_metadata.egress_rid is bit<16>
 
@@ -23,8 +24,8 @@ _port_codec = BitsCodec(9)  # standard_metadata.egress_port is bit<9>
 class ReplicationHandler:
     """p4.v1.PacketReplicationEngineEntry."""
 
-    def __init__(self, data_plane: DataPlane) -> None:
-        self._data_plane = data_plane
+    def __init__(self, data_plane: DataPlane, references: References) -> None:
+        self._data_plane, self._references = data_plane, references
         self._metadata: dict[int, bytes] = {}  # of the groups that have some
         # A replica's port is a number or (since P4Runtime 1.4) a bytestring; reads answer in kind.
         self._groups_with_bytes: set[int] = set()
@@ -50,6 +51,7 @@ class ReplicationHandler:
         group = message.multicast_group_id
         _check_existence(update_type, "multicast group", group, self._data_plane.multicast_groups())
         if update_type == DELETE:
+            self._references.check_group_deletion(group)
             self._data_plane.set_multicast_group(group, None)
             self._metadata.pop(group, None)
             return

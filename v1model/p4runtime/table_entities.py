@@ -68,7 +68,7 @@ class TableHandler:
         elif update_type == MODIFY:
             self._modify(table, key, message)
         else:
-            self._delete(key)
+            self._delete(table, key)
 
     def _insert(self, table: TableTranslator, key: TableEntry, message: p4runtime_pb2.TableEntry) -> None:
         if not message.HasField("action"):
@@ -102,7 +102,9 @@ class TableHandler:
         self._remember(entry, message)
         self._write_direct(table, entry, message, reset_meter=True)
 
-    def _delete(self, key: TableEntry) -> None:
+    def _delete(self, table: TableTranslator, key: TableEntry) -> None:
+        if table.references is not None:
+            table.references.check_deletion(self._data_plane.find(key))
         self._data_plane.delete(key)
         self._action_sets.bind(entry_key(key), None)
         if self._cookies:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from v1model.dataplane import Matches
     from v1model.p4runtime.actions import ActionTranslator
+    from v1model.p4runtime.references import References
     from v1model.p4runtime.schema import ProfileInfo
     from v1model.p4runtime.values import CodecFactory
 
@@ -45,6 +46,7 @@ class TableTranslator:
         self.default_is_const = bool(info.const_default_action_id)
         self.has_direct_counter = self.has_direct_meter = False  # the schema knows, when it is complete
         self.profile: ProfileInfo | None = None
+        self.references: References | None = None  # where its entries refer to others, or others to them
         self._keys = KeyTranslator(f"table {self.name}", info.match_fields, table.keys, codecs)
         self.fields = self._keys.fields
         self.needs_priority = any(field.needs_priority for field in self.fields)
@@ -60,7 +62,13 @@ class TableTranslator:
 
     def as_wire(self) -> WireTable | None:
         """Without actions whose arguments are translated. None: a key is, or entries can't be written."""
-        if self.is_const or self.is_indirect or not self._keys.is_plain or self._restriction:
+        if (
+            self.is_const
+            or self.is_indirect
+            or not self._keys.is_plain
+            or self._restriction
+            or self.references
+        ):
             return None
         actions = [
             self._actions[action_id] for action_id in self._actions if action_id in self._entry_actions
@@ -79,7 +87,10 @@ class TableTranslator:
         )
 
     def check_restriction(self, entry: TableEntry) -> None:
-        """Raises INVALID_ARGUMENT if an entry does not satisfy the table's @entry_restriction."""
+        """Raises INVALID_ARGUMENT if an entry does not satisfy the table's @entry_restriction, or
+        the @refers_to of its keys."""
+        if self.references is not None:
+            self.references.check_keys(entry)
         if self._restriction is None:
             return
         values: dict[str, int | constraints.Matched] = {constraints.PRIORITY: entry.priority}
@@ -114,7 +125,10 @@ class TableTranslator:
         if message.action_id not in (self._default_actions if as_default else self._entry_actions):
             where = "as the default action" if as_default else "in an entry"
             raise DataPlaneError("PERMISSION_DENIED", f"{action.name} is not allowed {where} of {self.name}")
-        return action.decode(message)
+        call = action.decode(message)
+        if self.references is not None:
+            self.references.check_action(call)
+        return call
 
     # --- data plane to wire
 

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ from v1model.remote.cli import DataPlaneCommands
 from v1model.sandbox import Source, sandboxed_compile
 from v1model.switch import Switch
 from v1model.trace.events import TraceFilter
+from v1model.trace.formats import choices_text
+from v1model.trace.outcomes import outcomes
 
 if TYPE_CHECKING:
     from v1model.backend import CompiledProgram
@@ -41,6 +44,7 @@ MAX_PREPROCESSED_BYTES = 8 << 20
 MAX_ANSWER_BYTES = 32 << 20
 MAX_CELLS = 64  # shown of a register or counter: the first
 MAX_EVENTS = 2000  # of a packet
+MAX_OUTCOMES_SHOWN = 16  # of a packet, the first
 _INCLUDE = re.compile(r"(?:#|%:)(?:\s|/\*.*?\*/)*(include\w*|import|embed)\b(.*)")
 _ALLOWED = re.compile(r"[ \t]*<(?:core|v1model)\.p4>[ \t]*(?://.*|/\*.*)?\r?")
 _MARKER = re.compile(r'^# \d+ "([^"\n]*)"', re.MULTILINE)
@@ -99,7 +103,8 @@ def main() -> None:
 
 def run_document(document: Document) -> dict[str, Any]:
     """{"problems": errors and warnings of the program, "program": its tables and the like or None,
-    "commands": [{"index", "error" or "said"}], "packets": [{"error"} or {"trace", "outputs", "state"}]}."""
+    "commands": [{"index", "error" or "said"}],
+    "packets": [{"error"} or {"frame", "trace", "outputs", "outcomes", "state"}]}."""
     answer: dict[str, Any] = {"problems": [], "program": None, "commands": [], "packets": []}
     try:
         compiled = _compile(document.program)
@@ -200,6 +205,8 @@ def _send(switch: Switch, document: Document) -> list[dict[str, Any]]:
             answers.append({"error": str(error)})
             continue
         switch.set_clock(packet.time_us)
+        others = _outcomes(switch, packet.port, frame, packet.time_us)
+        switch.trace(TraceFilter())
         outputs = switch.inject(packet.port, frame, packet.time_us)
         trace = switch.take_trace()
         answers.append(
@@ -208,10 +215,27 @@ def _send(switch: Switch, document: Document) -> list[dict[str, Any]]:
                 "outputs": [{"port": o.port, "frame": o.data.hex(), "time_us": o.time_us} for o in outputs],
                 "trace": [_event(event) for event in trace[:MAX_EVENTS]],
                 "left_out": max(0, len(trace) - MAX_EVENTS),
+                "outcomes": others,
                 "state": _state(switch),
             }
         )
     return answers
+
+
+def _outcomes(switch: Switch, port: int, frame: bytes, time_us: int) -> list[dict[str, Any]]:
+    """What the packet would do with each choice of the groups on its way; [] where none chooses."""
+    if all(instance.kind != "action_selector" for instance in switch.program.externs):
+        return []
+    found = list(islice(outcomes(switch, port, frame, time_us), MAX_OUTCOMES_SHOWN))
+    return [
+        {
+            "choices": choices_text(outcome.choices),
+            "trace": [_event(event) for event in outcome.events[:MAX_EVENTS]],
+            "left_out": max(0, len(outcome.events) - MAX_EVENTS),
+        }
+        for outcome in found
+        if outcome.choices
+    ]
 
 
 def _event(event: TraceEvent) -> dict[str, Any]:

@@ -114,7 +114,7 @@ static uint32_t port_backlog(const struct vswitch *sw, unsigned port) {
 static void queue_egress(struct vswitch *sw, struct job *job, unsigned port) {
     struct phv *p = job->phv;
     job->egress_port = (uint16_t)port;
-    bool queued = has_queues(sw, port);
+    bool queued = has_queues(sw, port) && !queues_pass(sw, job, p->standard_metadata.f_priority);
     if (queued && !queues_admit(sw, job, p->standard_metadata.f_priority)) {
         trace_numbers(sw, job, TRACE_DROPPED, DROPPED_QUEUE_FULL, port + 1);
         drop(sw, job, DROPPED_QUEUE_FULL);

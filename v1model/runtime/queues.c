@@ -23,6 +23,30 @@ bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority) 
     return has_room;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t duration_ns(uint64_t packet_ns, uint64_t bits_per_s, uint32_t bytes) {
+    return bits_per_s ? larger(packet_ns, (uint64_t)bytes * 8 * NS_PER_S / bits_per_s) : packet_ns;
+}
+
+static void count_sent(struct port_queues *queues, struct queue *queue, uint64_t at_ns, uint32_t bytes) {
+    queue->sent++;
+    queue->free_ns = at_ns + duration_ns(queue->packet_ns, queue->limits.bits_per_s, bytes);
+    queues->free_ns = at_ns + duration_ns(queues->packet_ns, queues->bits_per_s, bytes);
+}
+
+bool queues_pass(struct vswitch *sw, struct job *job, unsigned priority) {
+    if (sw->queues->waiting) return false;
+    struct port_queues *queues = &sw->queues->port[job->egress_port];
+    struct queue *queue = queue_of(sw, job->egress_port, priority);
+    uint64_t now_ns = sw->now_us * 1000, at_ns = larger(now_ns, larger(queue->free_ns, queues->free_ns));
+    bool fits = !queue->limits.depth_bytes || job->packet_length <= queue->limits.depth_bytes;
+    if (at_ns > now_ns + 999 || queue->limits.weight || !fits) return false;
+    job->congested = false;
+    count_sent(queues, queue, at_ns, job->packet_length);
+    return true;
+}
+
 void queues_put(struct vswitch *sw, struct job *job, unsigned priority) {
     struct queue *queue = queue_of(sw, job->egress_port, priority);
     struct queues *all = sw->queues;
@@ -40,8 +64,6 @@ void queues_put(struct vswitch *sw, struct job *job, unsigned priority) {
     if (!queues->listed) all->listed[all->listed_count++] = job->egress_port;
     queues->listed = true;
 }
-
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* When the first packet of a queue may leave, the other queues of the port left aside. */
 static uint64_t ready_ns(const struct queue *queue) { return larger(queue->free_ns, queue->jobs.first->queued_ns); }
@@ -113,10 +135,6 @@ static struct queue *choose(struct port_queues *queues, uint64_t at_ns) {
     }
 }
 
-static uint64_t duration_ns(uint64_t packet_ns, uint64_t bits_per_s, uint32_t bytes) {
-    return bits_per_s ? larger(packet_ns, (uint64_t)bytes * 8 * NS_PER_S / bits_per_s) : packet_ns;
-}
-
 static uint64_t interval_ns(uint64_t packets_per_s) { return packets_per_s ? NS_PER_S / packets_per_s : 0; }
 
 static struct job *take(struct vswitch *sw, struct port_queues *queues, uint64_t at_ns) {
@@ -124,11 +142,9 @@ static struct job *take(struct vswitch *sw, struct port_queues *queues, uint64_t
     struct job *job = job_pop(&queue->jobs);
     if (!queue->jobs.first) queues->used &= (uint8_t)~(1u << job->queue);
     queue->bytes -= job->packet_length;
-    queue->sent++;
     queues->packets--;
     sw->queues->waiting--;
-    queue->free_ns = at_ns + duration_ns(queue->packet_ns, queue->limits.bits_per_s, job->packet_length);
-    queues->free_ns = at_ns + duration_ns(queues->packet_ns, queues->bits_per_s, job->packet_length);
+    count_sent(queues, queue, at_ns, job->packet_length);
     return job;
 }
 

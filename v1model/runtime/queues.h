@@ -43,7 +43,10 @@ struct queues {
     struct port_queues port[PORTS];
 };
 
-/* Of ports that are limited. Whether the queue of the packet has room; else that is counted there. */
+/* Of ports that are limited, as all that follows. Whether the packet leaves at once, which is told to its queue: no packet
+ * waits anywhere in the switch, and its queue and port are free. */
+bool queues_pass(struct vswitch *sw, struct job *job, unsigned priority);
+/* Whether the queue of the packet has room; else that is counted there. */
 bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority);
 /* Takes the packet, which was admitted. */
 void queues_put(struct vswitch *sw, struct job *job, unsigned priority);

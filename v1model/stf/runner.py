@@ -59,13 +59,16 @@ def write_summary(outcomes: Iterable[Outcome], path: Path) -> None:
     path.write_text(json.dumps(summary(outcomes), indent=2) + "\n")
 
 
-def run_one(stf: Path, externs: Path | None = None) -> tuple[str, str]:
-    """(result, reason) of one test, in this process. Externs of its own are in the C file beside it, or in
-    `externs`."""
+def run_one(
+    stf: Path, externs: Path | None = None, program: Path | None = None, *, quick: bool = False
+) -> tuple[str, str]:
+    """(result, reason) of one test, in this process. Its program is beside it, or `program`. Externs of its
+    own are in the C file beside it, or in `externs`. `quick` is EmbeddedTarget's."""
     try:
         statements = parse(stf.read_text(errors="replace"))
         own = stf.with_suffix(".c")
-        with EmbeddedTarget(stf.with_suffix(".p4"), own if own.is_file() else externs) as target:
+        found = own if own.is_file() else externs
+        with EmbeddedTarget(program or stf.with_suffix(".p4"), found, quick=quick) as target:
             Executor(target).run(statements)
     except CompileError as error:
         # A refusal names a place in the program; else the fault is the compiler's own.

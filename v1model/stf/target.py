@@ -17,8 +17,16 @@ if TYPE_CHECKING:
 class EmbeddedTarget:
     """A program on a switch without interfaces; packets are run to completion one by one."""
 
-    def __init__(self, program: Path, externs: Path | None = None, tracing: Tracing = Tracing.OFF) -> None:
-        self.data_plane = Switch(compile_p4(program, externs=externs, tracing=tracing))
+    def __init__(
+        self,
+        program: Path,
+        externs: Path | None = None,
+        tracing: Tracing = Tracing.OFF,
+        *,
+        quick: bool = False,
+    ) -> None:
+        """`quick`: for few packets, for which the optimised build is not worth its time."""
+        self.data_plane = Switch(compile_p4(program, externs=externs, tracing=tracing, quick=quick))
         self._received: dict[int, list[bytes]] = defaultdict(list)
 
     def __enter__(self) -> EmbeddedTarget:

@@ -53,6 +53,13 @@ class TraceFilter:
         if len(self._digits()) > 2 * MAX_PATTERN_BYTES:
             raise ValueError(f"a pattern has at most {MAX_PATTERN_BYTES} bytes")
 
+    def takes(self, port: int, frame: bytes) -> bool:
+        """Whether a frame that comes into `port` is traced."""
+        value, mask = self.pattern()
+        if len(frame) < len(mask) or self.port not in (None, port):
+            return False
+        return all(byte & m == v & m for byte, v, m in zip(frame, value, mask, strict=False))
+
     def _digits(self) -> str:
         return "".join(self.frame.split())
 

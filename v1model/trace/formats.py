@@ -7,14 +7,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from v1model.trace.events import TraceEvent
+    from v1model.trace.outcomes import Choice
 
 _INDENT = {"received": "", "copied": "", "sent": "", "dropped": "", "queued": "  ", "control": "  "}
 
 
-def as_json(event: TraceEvent) -> str:
-    """One JSON object; frames are hex digits."""
-    record = asdict(event)
+def as_json(event: TraceEvent, outcome: int | None = None) -> str:
+    """One JSON object; frames are hex digits. `outcome` numbers those of a packet."""
+    record = asdict(event) | ({} if outcome is None else {"outcome": outcome})
     record["values"] = {
         name: value.hex() if isinstance(value, bytes) else value for name, value in event.values.items()
     }
@@ -25,6 +28,12 @@ def as_text(event: TraceEvent) -> str:
     """`packet.copy time what`, indented by how deep in the switch it happens."""
     head = f"{event.packet}.{event.copy:<4} {event.time_us / 1e6:10.6f} s  "
     return head + _INDENT.get(event.kind, "    ") + _what(event)
+
+
+def choices_text(choices: Sequence[Choice]) -> str:
+    """Which member each group chooses."""
+    chosen = [f"{profile}: group {group} chooses member {member}" for profile, group, member in choices]
+    return "; ".join(chosen) or "no group chooses"
 
 
 def _what(event: TraceEvent) -> str:

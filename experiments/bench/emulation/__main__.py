@@ -29,7 +29,7 @@ from commands.options import read
 from emulator.options import RunOptions
 from emulator.options import parse_options as run_options
 from emulator.result import ROOT, revision
-from experiments.bench.emulation.measure import ROLES, Blast, Played, bare_blast, play
+from experiments.bench.emulation.measure import ROLES, Blast, Measured, bare_blast, play
 from experiments.bench.emulation.search import SearchError, SigmaSearch
 from experiments.logs import Open, OpenNetworks
 from experiments.page import Section, bars, write_report
@@ -82,7 +82,7 @@ def _run(screen: Screen, options: Options) -> int:
     check_machine()
     with screen.status("bare datagrams"):
         limit = bare_blast(BLAST_S)
-    found: dict[int, Played] = {}
+    found: dict[int, Measured] = {}
     opened = OpenNetworks(screen, options.results, {"revision": revision(), "seed": options.seed})
     ends_s = time.monotonic() + 60 * options.minutes if options.minutes else math.inf
     for nodes in options.nodes:
@@ -107,7 +107,7 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s: float) -> Played:
+def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s: float) -> Measured:
     began_s = time.monotonic()
     plays = 0
 
@@ -124,7 +124,7 @@ def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s:
     flags = [part for name, value in arguments.items() for part in (f"--{name}", str(value))]
     with screen.status(f"{nodes} nodes") as show:
 
-        def play_at(run: RunOptions, sigma: float) -> Played:
+        def play_at(run: RunOptions, sigma: float) -> Measured:
             nonlocal plays
             plays += 1
             show(f"{nodes} nodes, sigma {sigma:,.0f}: starting")
@@ -145,7 +145,9 @@ def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s:
         return search.tried[MOST_SIGMA]
 
 
-def _play(screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Callable[[str], None]) -> Played:
+def _play(
+    screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Callable[[str], None]
+) -> Measured:
     played = play(run, sigma, say, opened)
     said = "keeps up" if played.kept_up else "; ".join(played.complaints)
     screen.say(
@@ -156,7 +158,7 @@ def _play(screen: Screen, opened: Open, run: RunOptions, sigma: float, say: Call
     return played
 
 
-def _write_page(options: Options, found: dict[int, Played], limit: Blast) -> Path:
+def _write_page(options: Options, found: dict[int, Measured], limit: Blast) -> Path:
     labels = [f"{nodes} nodes" for nodes in found]
     cost = {role: [p.program_us[role] + p.kernel_us[role] for p in found.values()] for role in ROLES}
     rates = {"fragments/s": [p.fragments_per_s for p in found.values()]}
@@ -191,7 +193,7 @@ def _write_page(options: Options, found: dict[int, Played], limit: Blast) -> Pat
     return write_report(options.results, "make bench WHAT=emulation", about, [section], complaints)
 
 
-def _print(screen: Screen, found: dict[int, Played], limit: Blast) -> None:
+def _print(screen: Screen, found: dict[int, Measured], limit: Blast) -> None:
     table = Table("nodes", "sigma", "requests/s", "fragments/s", "CPU", "of bare datagrams", "start, s")
     for nodes, played in found.items():
         sigma = f"{played.sigma:,.0f}" if played.kept_up else "overloaded"
@@ -210,7 +212,7 @@ def _print(screen: Screen, found: dict[int, Played], limit: Blast) -> None:
     screen.show(f"Bare datagrams: {limit.datagrams_per_s:,.0f}/s, {limit.cpu_us:.2f} µs of CPU each.")
 
 
-def record(found: dict[int, Played], limit: Blast, path: Path = HISTORY) -> int:
+def record(found: dict[int, Measured], limit: Blast, path: Path = HISTORY) -> int:
     """Append one line for each size that kept up; how many there were."""
     kept_up = {nodes: played for nodes, played in found.items() if played.kept_up}
     if not kept_up:

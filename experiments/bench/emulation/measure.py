@@ -27,8 +27,8 @@ ROLES = ("node", "store", "switch", "controller")
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """One play. CPU times are microseconds a fragment that reached a node."""
+class Measured:
+    """One run. CPU times are microseconds a fragment that reached a node."""
 
     sigma: float
     start_s: float
@@ -54,7 +54,7 @@ class Played:
         return sum(self.program_us.values()) + sum(self.kernel_us.values())
 
 
-def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network) -> Played:
+def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: Open = Network) -> Measured:
     """Build the network at this sigma and play once, with the pool."""
     scenario = make_scenario(replace(options, emulation=replace(options.emulation, sigma=sigma)))
     began_s = time.monotonic()
@@ -67,7 +67,7 @@ def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: 
     return summarize(sigma, measured.started_s - began_s, measured)
 
 
-def summarize(sigma: float, start_s: float, measured: Measurements) -> Played:
+def summarize(sigma: float, start_s: float, measured: Measurements) -> Measured:
     """A play's figures from what its parts measured."""
     workers = measured.workers.values()
     fragments = sum(worker["endpoint"]["received"] for worker in workers)
@@ -75,7 +75,7 @@ def summarize(sigma: float, start_s: float, measured: Measurements) -> Played:
     complaints = [*strain(measured).complaints()]
     if unfinished := sum(worker["requests"] - worker["node"]["completed"] for worker in workers):
         complaints.append(f"{unfinished} requests were not served")
-    return Played(
+    return Measured(
         sigma=sigma,
         start_s=round(start_s, 1),
         fragments_per_s=round(fragments / measured.wall_s, 1),

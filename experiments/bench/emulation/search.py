@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-Played = TypeVar("Played")
+Measured = TypeVar("Measured")
 
 STEP = 2**0.5
 """Neighbouring sigmas: the load that is found is the largest to within this factor."""
@@ -15,13 +15,13 @@ class SearchError(Exception):
     """No sigma was found."""
 
 
-class SigmaSearch(Generic[Played]):
+class SigmaSearch(Generic[Measured]):
     """Plays at sigmas until one that keeps up stands next to one that does not, or time is up."""
 
     def __init__(
         self,
-        play: Callable[[float], Played],
-        kept_up: Callable[[Played], bool],
+        play: Callable[[float], Measured],
+        kept_up: Callable[[Measured], bool],
         least: float,
         most: float,
         in_time: Callable[[], bool] = lambda: True,
@@ -29,9 +29,9 @@ class SigmaSearch(Generic[Played]):
         """Sigmas from `least` to `most` are tried. Once one keeps up, the search goes on while `in_time`."""
         self._play, self._kept_up, self._in_time = play, kept_up, in_time
         self._least, self._most = least, most
-        self.tried: dict[float, Played] = {}
+        self.tried: dict[float, Measured] = {}
 
-    def run(self, first: float) -> tuple[float, Played]:
+    def run(self, first: float) -> tuple[float, Measured]:
         """The sigma that was found, and what was played at it; raises SearchError."""
         good: float | None = None
         bad = 0.0

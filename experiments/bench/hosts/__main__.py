@@ -118,7 +118,7 @@ def name_of(work: str, mode: str, core: str) -> str:
 
 
 def measure(options: Options, work: str, mode: str, core: str) -> dict[str, float]:
-    """One play."""
+    """One run."""
     given = {
         "--blocks": options.blocks,
         "--block-bytes": options.block_bytes,

@@ -26,12 +26,12 @@ from experiments.bench.switch.workloads import (
 )
 from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts, Engine
-from topologies.network import end_process
+from topologies.process import end_process
 
 ECHO: Final = "echo"
 ECHO_BUFFER_BYTES: Final = 4 << 20
-_FILL_PER_S: Final = (65536, 32768, 16384, 8192, 4096)
-"""Ever slower, for engines that lose some: what a slot has, it keeps."""
+_FILL_PER_S: Final = (65536, 32768, 16384, 8192, 4096, *[8192] * 10)
+"""Ever slower, for engines that lose some, and again for a machine that pauses: what a slot has, it keeps."""
 
 
 class Contender(Protocol):

@@ -10,6 +10,7 @@ from engines.conformance import cases  # noqa: F401 # registers them
 from engines.conformance.outcome import FAILED, LEFT_OUT, PASSED, Outcome
 from engines.conformance.summary import Summary
 from engines.conformance.table import markdown_table, outcome_table
+from tests.experiments.summaries import assert_described
 from weir import results
 
 
@@ -39,6 +40,7 @@ def test_the_summary_has_outcomes_and_no_more(tmp_path: Path) -> None:
             },
         },
     }
+    assert_described("kv-conformance", tmp_path / "summary.json")
     measured = json.loads((tmp_path / "measured.json").read_text())["connectors"]
     assert measured["lmcache"]["cases"]["dtype"]["measured"] == {"hit_tokens": 640}
     assert measured["lmcache"]["cases"]["kv-cache-dtype"]["message"] == "vLLM has no fp8 here"

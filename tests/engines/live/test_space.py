@@ -36,12 +36,13 @@ def space(
     caches_prefixes: bool = True,
     architecture: str = "LlamaForCausalLM",
     runner: str = "generate",
+    **parallel: int,
 ) -> KvSpace:
-    parallel = SimpleNamespace(
-        world_size=ranks, tensor_parallel_size=ranks, decode_context_parallel_size=1, nnodes=1
-    )
+    split = {
+        "world_size": ranks, "tensor_parallel_size": ranks, "decode_context_parallel_size": 1, "nnodes": 1,
+    }  # fmt: skip
     config: Any = SimpleNamespace(
-        parallel_config=parallel,
+        parallel_config=SimpleNamespace(**{**split, **parallel}),
         kv_transfer_config=None,
         diffusion_config=None,
         model_config=SimpleNamespace(
@@ -90,6 +91,20 @@ def test_models_whose_kv_is_not_that_of_each_token_are_refused(specs: list[Any],
     """As Qwen3-Next and Nemotron-H, which have a state beside the KV (MambaSpec)."""
     with pytest.raises(KeySpaceError, match=why):
         space("model", *specs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"world_size": 4, "tensor_parallel_size": 2}, "a model in several stages .pipeline_parallel_size"),
+        ({"decode_context_parallel_size": 2}, "split by context"),
+        ({"nnodes": 2}, "an engine over several machines is not possible"),
+    ],
+)
+def test_a_model_split_otherwise_than_by_tensors_is_refused(changes: dict[str, Any], why: str) -> None:
+    """A key that did not name a stage's layers would give one stage's KV for another's."""
+    with pytest.raises(KeySpaceError, match=why):
+        space("model", FULL, **changes)
 
 
 def test_a_model_that_writes_blocks_again_is_refused() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,12 @@ TOLERANCE = 1e-4
 V2 = pytest.param("1", marks=pytest.mark.skipif(not HAS_TRITON, reason="vLLM's V2 runner needs Triton"))
 RUNNERS = pytest.mark.parametrize("runner", ["0", V2])
 Start = Callable[..., Engine]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def tokens(count: int, seed: int) -> list[int]:
@@ -71,9 +80,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def start(tmp_path: Path, tiny: Path) -> Iterator[Start]:
     started: list[Engine] = []
+    numbers = itertools.count()
 
     def start_one(folder: Path = tiny, **more: Any) -> Engine:
-        engine = Engine(tmp_path, folder, **more)
+        own = tmp_path / str(next(numbers))
+        own.mkdir()
+        engine = Engine(own, folder, **more)
         started.append(engine)
         return engine
 
@@ -254,6 +266,31 @@ def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     consumer.generate(tokens(200, 4))
     consumer.settle()
     assert len(home.store.places()) == held
+
+
+def test_engines_of_a_data_parallel_group_share_and_say_the_same(start: Start, home: Home) -> None:
+    """Each has its scheduler and its workers; all are on one node, and share one client of the pool."""
+    port, given = str(free_port()), transfer(home)
+
+    def member(rank: int) -> Engine:
+        environment = {
+            "VLLM_DP_RANK": str(rank), "VLLM_DP_RANK_LOCAL": str(rank), "VLLM_DP_SIZE": "2",
+            "VLLM_DP_MASTER_IP": "127.0.0.1", "VLLM_DP_MASTER_PORT": port,
+        }  # fmt: skip
+        return start(transfer=given, environment=environment)
+
+    with ThreadPoolExecutor() as both:
+        first, second = both.map(member, range(2))
+    prompt = tokens(200, 8)
+    right = first.generate(prompt)
+    first.settle()
+    assert_same(second.generate(prompt), right)
+    assert second.counter("external_prefix_cache_hits") == 192
+    alone = start(
+        transfer={**given, "kv_connector_extra_config": transfer(home)["kv_connector_extra_config"]}
+    )
+    assert_same(alone.generate(prompt), right)
+    assert alone.counter("external_prefix_cache_hits") == 192
 
 
 def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:

@@ -13,6 +13,7 @@ from experiments.claims.live import scenario as live_scenario
 from experiments.simulate.emulate import Emulator
 from experiments.study.live import simulated
 from simulator.checks import check
+from tests.experiments.summaries import assert_described
 from workload.rank_loads import WAYS
 
 
@@ -31,6 +32,7 @@ def test_claims_are_written_with_all_that_they_depend_on(tmp_path: Path) -> None
     assert head.count("|") == row.count("|")
     assert "1 node writes, 4 read within 20 ms" in row
     assert "pending table" in row
+    assert_described("claims", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     (claim,) = summary["claims"]
     assert claim["ttft_mean_s"]["low"] <= claim["ttft_mean_s"]["ratio"] <= claim["ttft_mean_s"]["high"]

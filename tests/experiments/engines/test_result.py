@@ -10,8 +10,11 @@ import pytest
 from rich.console import Console
 
 from engines.conformance.comparison import TOLERANCE, difference
+from experiments.engines.__main__ import _about
+from experiments.engines.options import EnginesOptions
 from experiments.engines.report import print_report, shortfalls
 from experiments.engines.result import Damage, ModeResult, evaluate, write_summary
+from tests.experiments.summaries import assert_described
 
 
 def reply(tokens: list[int], logprobs: list[float], ttft_s: float = 1.0, cached: int = 0) -> dict[str, Any]:
@@ -81,7 +84,8 @@ def test_what_is_not_as_it_should_be_is_said(
 
 def test_the_summary_has_every_mode_and_the_table_every_figure(tmp_path: Path) -> None:
     results = modes(0.5, hit_tokens=64, pool_bytes=1_500_000, merged=7)
-    write_summary(tmp_path / "new" / "summary.json", {"engine": "vllm", "model": "m"}, results, NOTICED)
+    write_summary(tmp_path / "new" / "summary.json", _about(EnginesOptions()), results, NOTICED)
+    assert_described("engines", tmp_path / "new" / "summary.json")
     summary = json.loads((tmp_path / "new" / "summary.json").read_text())
     expected = {"requests", "identical", "max_logprob_diff", "ttft_ms", "tbt_ms", "hit_tokens", "pool_bytes"}
     assert expected | {"store_bytes", "merged"} <= summary["modes"]["pool"].keys()

@@ -15,6 +15,7 @@ from experiments.faults.__main__ import LINK_BIT_S, compile_program, play, play_
 from experiments.faults.cases import CASES, Case
 from experiments.faults.cluster import Cluster
 from experiments.faults.options import parse_options
+from tests.experiments.summaries import assert_described
 from topologies.engines import Embedded
 from topologies.network import Network
 from topologies.registry import make_topology
@@ -53,6 +54,7 @@ def test_a_case_that_breaks_off_and_an_interrupt_leave_what_else_was_measured(
     )
     with pytest.raises(KeyboardInterrupt):
         play_all(Screen(QUIET), options)
+    assert_described("faults", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["complete"] is False
     broken, right = summary["cases"]

@@ -13,6 +13,7 @@ from threading import Event, Thread
 import pytest
 
 from experiments.incast.__main__ import main
+from tests.experiments.summaries import assert_described
 
 pytestmark = [
     pytest.mark.root,
@@ -60,6 +61,7 @@ def test_points_are_measured_on_several_switches(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for metric in ("client_blocks_fetched", "store_messages", "switch_packets", "controller_digests"):
         assert f"weir_{metric}_total" in seen
+    assert_described("incast", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     none, push = summary["points"]
     assert (summary["switches"], none["mode"], push["mode"]) == (3, "none", "push")

@@ -12,7 +12,7 @@ from experiments.bench.control.__main__ import _write_page as write_control
 from experiments.bench.control.measure import Cost
 from experiments.bench.emulation.__main__ import Options as EmulationOptions
 from experiments.bench.emulation.__main__ import _write_page as write_emulation
-from experiments.bench.emulation.measure import ROLES, Blast, Played
+from experiments.bench.emulation.measure import ROLES, Blast, Measured
 from experiments.bench.hosts.__main__ import _FIGURES as FIGURES
 from experiments.bench.hosts.__main__ import write_page as write_hosts
 from experiments.congestion.page import write_page as write_congestion
@@ -112,7 +112,7 @@ def test_what_a_digest_costs(tmp_path: Path) -> None:
 def test_how_large_a_network_can_be(tmp_path: Path) -> None:
     given = ("--nodes", "8", "--seed", "6", "--results", str(tmp_path))
     options = read(EmulationOptions, given, "test", "")
-    played = Played(
+    played = Measured(
         20_000.0, 3.5, 4321.0, 0.8, ("late",), dict.fromkeys(ROLES, 2.0), dict.fromkeys(ROLES, 1.0)
     )
     limit = Blast(1000, 5.0)

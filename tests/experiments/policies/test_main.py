@@ -13,6 +13,7 @@ from experiments.policies.options import parse_options
 from experiments.policies.pools import NAMES
 from experiments.policies.replay import Result
 from tests.experiments.conftest import Done
+from tests.experiments.summaries import assert_described
 from workload.generate import generate, to_line
 
 
@@ -28,6 +29,7 @@ def test_a_trace_from_the_environment(make: Callable[..., Done], tmp_path: Path)
     done = make(TRACE=str(trace), BLOCKS="50,200", JOBS="1", RESULTS=str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert "best of" in done.stdout or "behind" in done.stdout
+    assert_described("policies", tmp_path / "out" / "summary.json")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary.keys() == {"trace", "results"}
     assert len(summary["results"]) == 2 * len(NAMES)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from experiments.run.__main__ import main
+from tests.experiments.summaries import assert_described
 from topologies import remains
 
 pytestmark = [
@@ -55,6 +56,7 @@ def test_the_pool_serves_and_saves(tmp_path: Path) -> None:
         command("--results", str(tmp_path)), capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert_described("run", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["engine"], summary["topology"]) == ("embedded", "star")
     assert (summary["scale_chosen"], summary["requests_first"]) == ("by the user", False)
@@ -84,6 +86,7 @@ def test_without_stores_nodes_lend_one_another_what_the_pool_does_not_have(tmp_p
         capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+    assert_described("run", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["stores"], summary["eviction"]) == (0, "drop")
     for run in summary["runs"].values():
@@ -112,6 +115,7 @@ def test_the_conductor_routes_by_what_nodes_and_switch_report(tmp_path: Path) ->
         command(*conductor, "--ttft-slo", "40"), capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert_described("run", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     run = summary["runs"]["pool"]
     assert (summary["scheduler"], summary["ttft_slo_s"]) == ("conductor", 40)

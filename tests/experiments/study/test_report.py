@@ -11,6 +11,7 @@ from plotly.offline import get_plotlyjs
 from experiments.study.__main__ import main
 from experiments.study.summary import TIMES
 from tests.experiments.browser import look, needs_chromium
+from tests.experiments.summaries import assert_described
 
 SMALL = ("--quick", "1", "--requests", "40", "--workers", "1")
 
@@ -49,6 +50,7 @@ def test_tables_are_files_too(results: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_the_summary_has_each_point_with_its_interval_and_its_cost(results: Path) -> None:
+    assert_described("study", results / "summary.json")
     found = json.loads((results / "summary.json").read_text())
     with (results / "points.csv").open() as file:
         assert len(found["points"]) == len(list(csv.DictReader(file)))

@@ -11,6 +11,7 @@ from commands.errors import OptionError
 from experiments.tiers.__main__ import main
 from experiments.tiers.options import parse_options
 from tests.experiments.conftest import Done
+from tests.experiments.summaries import assert_described
 from workload.generate import generate, to_line
 
 
@@ -27,6 +28,7 @@ def test_a_trace_from_the_environment(make: Callable[..., Done], tmp_path: Path)
     done = make(TRACE=str(trace), TIERS="inclusive,by-value", PREFETCH="chain", JOBS="1", RESULTS=str(out))
     assert done.returncode == 0, done.stderr
     assert "shortest mean time to first token" in done.stdout
+    assert_described("tiers", out / "summary.json")
     summary = json.loads((out / "summary.json").read_text())
     assert [(r["tiers"], r["gate"], r["prefetch"]) for r in summary["results"]] == [
         (tiers, gate, "chain") for tiers in ("inclusive", "by-value") for gate in ("always", "compare")

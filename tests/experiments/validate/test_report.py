@@ -15,6 +15,7 @@ from experiments.validate.rows import Row
 from scenario import Scenario
 from simulator.result import SimResult
 from simulator.simulation import simulate
+from tests.experiments.summaries import assert_described
 
 
 def test_rows_are_written_with_their_source(tmp_path: Path) -> None:
@@ -28,6 +29,7 @@ def test_rows_are_written_with_their_source(tmp_path: Path) -> None:
             Section("c", None, (replace(emulated, what="busy"),), "table c", ("busy: no CPU was left",)),
         ],
     )
+    assert_described("validate", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["literature"] == [
         {

@@ -13,6 +13,7 @@ from experiments.worth.__main__ import cells_of, main, parse
 from experiments.worth.cells import Cell, Figures
 from experiments.worth.page import FIGURES, cells_table
 from experiments.worth.verdicts import blended, compressed
+from tests.experiments.summaries import assert_described
 from workload.generate import generate, to_line
 
 
@@ -64,6 +65,7 @@ def test_the_command_leaves_figures_a_page_and_a_picture(tmp_path: Path) -> None
     trace.write_text("".join(to_line(one) + "\n" for one in generate("chat", 3, 60).requests))
     given = ["--shapes", "passages", "--trace", str(trace), "--blocks", "100,300", "--requests", "40"]
     assert main([*given, "--seeds", "2", "--results", str(tmp_path)]) == 0
+    assert_described("worth", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     found = [(cell["workload"], cell["reuse"]) for cell in summary["cells"]]
     assert found == [("passages", "prefix")] * 6 + [("passages", "blend")] * 6 + [("other", "prefix")] * 6

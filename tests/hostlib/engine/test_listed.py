@@ -158,7 +158,7 @@ def test_the_command_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> N
         ]
         retained = [one.stats.retained for one in world.stores.values()]
         assert sum(retained) == 2
-        for hint in ("unpin", "prefetch", "demote"):
+        for hint in ("unpin", "prefetch", "demote", "expire"):
             assert await say(hint, "a") == [
                 [{"name": "a", "done": 2, "refused": 0, "not_found": 1, "no_answer": 0}]
             ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.experiments.summaries import assert_described
 from tests.v1model.refused_program import program
 from v1model.corpus import survey
 
@@ -87,6 +88,7 @@ def test_the_command(folder: Path) -> None:
     assert "4 programs: 1 compiled, 1 unsupported, 1 refused, 1 unreadable" in done.stdout
     assert "refused.p4: " in done.stdout
     assert json.loads(summary.read_text())["compiled"] == 1
+    assert_described("corpus", summary)
 
 
 def test_a_folder_without_programs(tmp_path: Path) -> None:

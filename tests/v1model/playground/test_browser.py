@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.experiments.browser import CHROMIUM, needs_chromium
-from tests.v1model.playground.test_run import PROGRAM, document
+from tests.v1model.playground.test_run import CHOICES, CHOOSING, PROGRAM, document
 from v1model.playground import server as playground
 
 # A script of the test beside the page's own: it does what a user does, and leaves what it finds in the page.
@@ -63,6 +63,11 @@ try {
   entry.dispatchEvent(new Event("input"));
   await until("another run", () => status() === "ran 2 packets");
   found.edited = texts("#timeline button");
+  openFile("open", "choices.json", CHOICES);
+  await until("outcomes", () => texts("#outcomes button").length === 3);
+  found.outcomes = texts("#outcomes button");
+  document.querySelectorAll("#outcomes button")[2].click();
+  found.otherwise = texts("#walk .out h3");
 } catch (error) { failures.push(String(error)); }
 const out = document.createElement("pre");
 out.id = "out";
@@ -78,6 +83,8 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     shutil.copytree(playground.PAGE, page)
     wrong = json.dumps(document(PROGRAM.replace("h.k.value = 9", "h.k.value = nine")))
     script = CHECK.replace("WRONG", json.dumps(wrong)).replace("RIGHT", json.dumps(json.dumps(document())))
+    choices = json.dumps(document(CHOICES, commands=CHOOSING))
+    script = script.replace("CHOICES", json.dumps(choices))
     (page / "check.js").write_text(script)
     index = page / "index.html"
     index.write_text(
@@ -128,3 +135,5 @@ def test_the_page_does_what_it_is_for(seen: dict[str, Any]) -> None:
     assert seen["state"] == ["I.last[1]2"]
     assert seen["saved"] == document()
     assert seen["edited"] == ["1: in by 1, nothing comes out", "2: in by 1, out by 7"]
+    assert seen["outcomes"] == ["as it was", *(f"I.paths: group 1 chooses member {n}" for n in (1, 2))]
+    assert seen["otherwise"] == ["Out by port 8"]

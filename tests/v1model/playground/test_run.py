@@ -41,6 +41,33 @@ def document(program: str = PROGRAM, **others: Any) -> dict[str, Any]:
     return {"format": FORMAT, "program": program, "commands": commands, "packets": packets, **others}
 
 
+CHOICES = PROGRAM.replace(
+    "table route { key = { h.k.key: exact; } actions = { to; drop; } default_action = drop(); }",
+    """action_selector(HashAlgorithm.crc16, 8, 8) paths;
+    table route { key = { h.k.key: exact; h.k.value: selector; } actions = { to; }
+        implementation = paths; }""",
+)
+CHOOSING = [
+    "act_prof_create_member I.paths I.to 7",
+    "act_prof_create_member I.paths I.to 8",
+    "act_prof_create_group I.paths",
+    "act_prof_add_member_to_group I.paths 0 0",
+    "act_prof_add_member_to_group I.paths 1 0",
+    "table_indirect_add_with_group I.route 1 => 0",
+]
+
+
+def test_what_each_member_of_a_group_would_have_done() -> None:
+    said = run_document(decode(document(CHOICES, commands=CHOOSING)))
+    assert [answer for answer in said["commands"] if "error" in answer] == []
+    first, second = said["packets"]
+    sent = [[e["values"]["port"] for e in one["trace"] if e["kind"] == "sent"] for one in first["outcomes"]]
+    assert sent == [[7], [8]]
+    assert first["outcomes"][1]["choices"] == "I.paths: group 1 chooses member 2"
+    assert first["state"] == {"I.last": {"1": 1}}
+    assert second["outcomes"] == []
+
+
 def test_packets_with_their_ways_and_what_is_left_of_them() -> None:
     said = run_document(decode(document()))
     assert said["problems"] == []

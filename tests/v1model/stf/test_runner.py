@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.experiments.summaries import assert_described
 from v1model.stf import runner
 
 ROOT = Path(__file__).parents[3]
@@ -89,6 +90,7 @@ def test_the_command(folder: Path) -> None:
     assert len(done.stdout.splitlines()) >= 7
     assert "1 passed, 3 failed, 1 refused by the compiler; 1 are not for v1model" in done.stdout
     assert json.loads(summary.read_text())["passed"] == 1
+    assert_described("stf", summary)
 
 
 def test_a_folder_without_tests(tmp_path: Path) -> None:

@@ -53,6 +53,18 @@ def test_packets_leave_at_the_rate_of_the_port_and_are_told_so(switch: Switch) -
     assert [told(output) for output in outputs] == [(0, 0, 0), (0, 2, 10_000), (1, 1, 20_000), (2, 0, 30_000)]
 
 
+def test_a_packet_that_need_not_wait_is_counted_and_takes_its_time(switch: Switch) -> None:
+    switch.limit_queues({"bits_per_s": 8_000, "depth_bytes": 100}, PORT)
+    first, second = switch.inject(1, frame(7), 5), switch.inject(1, frame(7), 6)
+    assert [output.time_us for output in first] == [5]
+    assert second == []
+    length_ms = len(frame(7))  # at 8 bits a millisecond
+    assert [output.time_us for output in switch.advance()] == [5 + length_ms * 1000]
+    assert switch.inject(1, frame(7) + bytes(100), 10_000_000) == []
+    state = switch.queue_state(PORT, 7)
+    assert (state.sent, state.dropped) == (2, 1)
+
+
 def test_other_ports_do_not_wait(make: Make) -> None:
     switch = make(ingress="std.egress_spec = (bit<9>) hdr.h.a;")
     switch.limit_queues({"packets_per_s": 1}, PORT)
@@ -149,7 +161,7 @@ def test_replicas_and_clones_wait_as_others_do(make: Make) -> None:
     switch.set_multicast_group(1, (Replica(PORT), Replica(PORT), Replica(3)))
     switch.limit_queues({"packets_per_s": 100}, PORT)
     outputs = sent(switch, frame())
-    assert [(output.port, output.time_us) for output in outputs] == [(3, 0), (2, 0), (2, 10_000)]
+    assert [(output.port, output.time_us) for output in outputs] == [(2, 0), (3, 0), (2, 10_000)]
 
 
 def test_recirculated_packets_wait_again(make: Make) -> None:

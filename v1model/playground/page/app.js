@@ -210,9 +210,24 @@ function showTimeline() {
   showPacket();
 }
 
+/** A button for what the packet did, and for what it would have done with each choice of a group. */
+function showOutcomes(packet) {
+  const buttons = [{choices: "as it was", ...packet}, ...packet.outcomes || []].map(outcome => {
+    const button = document.createElement("button");
+    button.textContent = outcome.choices;
+    button.addEventListener("click", () => {
+      drawWalk(find("walk"), outcome.trace || [], outcome.left_out || 0);
+      for (const each of buttons) each.setAttribute("aria-pressed", String(each === button));
+    });
+    return button;
+  });
+  find("outcomes").replaceChildren(...packet.outcomes?.length ? buttons : []);
+  buttons[0].click();
+}
+
 function showPacket() {
   const packet = answer.packets[chosen];
-  drawWalk(find("walk"), packet.trace || [], packet.left_out || 0);
+  showOutcomes(packet);
   if (packet.error) find("walk").textContent = packet.error;
   const before = chosen ? answer.packets.slice(0, chosen).reverse().find(one => one.state)?.state ?? {} : {};
   const state = packet.state || {}, body = find("state").tBodies[0];

@@ -14,7 +14,7 @@ from commands.options import read
 from commands.verbosity import QUIET
 from emulator.options import RunOptions
 from experiments.bench.emulation import __main__ as bench
-from experiments.bench.emulation.measure import ROLES, Played
+from experiments.bench.emulation.measure import ROLES, Measured
 from experiments.bench.emulation.search import STEP, SearchError, SigmaSearch
 from topologies.network import Network
 
@@ -59,12 +59,12 @@ def test_where_no_sigma_is_large_enough_there_are_fewer_requests_a_second(
 ) -> None:
     tried: list[tuple[float, float]] = []
 
-    def play(run: RunOptions, sigma: float, *_: object) -> Played:
+    def play(run: RunOptions, sigma: float, *_: object) -> Measured:
         assert run.emulation.speed is not None
         tried.append((run.emulation.speed, sigma))
         cost = dict.fromkeys(ROLES, 1.0)
         complaints = () if run.emulation.speed <= 2.0 and sigma >= 80_000 else ("CPU",)
-        return Played(sigma, 1.0, 100.0, 0.5, complaints, cost, cost, run.emulation.speed)
+        return Measured(sigma, 1.0, 100.0, 0.5, complaints, cost, cost, run.emulation.speed)
 
     monkeypatch.setattr(bench, "play", play)
     given = ("--nodes", "8", "--speed", "8", "--scale", "160000", "--results", str(tmp_path))

@@ -10,6 +10,7 @@ from controller.config import PoolSize
 from controller.policies import OWN_POLICIES
 from experiments.bench.slots.__main__ import main
 from experiments.bench.slots.churn import play
+from tests.experiments.summaries import assert_described
 from workload.compression import BlockSizes, find_compression
 from workload.generate import generate
 
@@ -36,6 +37,7 @@ def test_blocks_of_one_length_need_no_spare_slots() -> None:
 def test_the_command_leaves_a_page(tmp_path: Path) -> None:
     given = ["--requests", "60", "--pool-blocks", "20", "--policies", "lru", "--spare", "0.04"]
     assert main([*given, "--results", str(tmp_path)]) == 0
+    assert_described("bench slots", tmp_path / "summary.json")
     page = (tmp_path / "report.html").read_text()
     for shown in ("Slots after a day", "lru", "seed"):
         assert shown in page

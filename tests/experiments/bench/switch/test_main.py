@@ -13,6 +13,7 @@ import pytest
 
 from experiments.bench.switch.__main__ import main
 from tests.experiments.conftest import Done
+from tests.experiments.summaries import assert_described
 
 COMMAND = (sys.executable, "-m", "experiments.bench.switch")
 TWO_CPUS = len(os.sched_getaffinity(0)) >= 2
@@ -47,6 +48,7 @@ def test_a_short_run_writes_its_summary(tmp_path: Path) -> None:
     given = environment(ENGINES="echo", WORKLOADS="hits", ROUNDS="1", SECONDS="0.05", RESULTS=str(tmp_path))
     done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, env=given)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert_described("bench switch", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     hits = summary["workloads"]["hits"]["echo"]
     assert hits["lossless_per_s"]["median"] > 0

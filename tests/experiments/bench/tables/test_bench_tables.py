@@ -11,6 +11,7 @@ from experiments.bench.tables import __main__ as bench
 from experiments.bench.tables.cases import Case
 from experiments.bench.tables.entries import exact, router
 from experiments.bench.tables.share import Loaded
+from tests.experiments.summaries import assert_described
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,7 @@ def test_the_summary_has_all_cases(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     )
     monkeypatch.setattr(bench, "CASES", small)
     assert bench.main(["--ports", "no", "--rounds", "2", "--results", str(tmp_path)]) == 0
+    assert_described("bench tables", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert set(summary["packet_ns"]) == {"exact", "router"}
     assert all(len(values) == 2 for values in summary["packet_ns"].values())

@@ -1,0 +1,248 @@
+"""Summaries of the experiments that run on the emulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass as plain_dataclass
+
+from pydantic.dataclasses import dataclass
+
+from commands.intervals import Interval
+from emulator.result import RunResult
+from experiments.engines.result import ModeResult
+from experiments.faults.intruders import Result as AttackResult
+from experiments.faults.result import Result as FaultResult
+from experiments.incast.result import Point as PointOfIncast
+from experiments.summaries.common import DESCRIBED, MadeBy
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Run(MadeBy):
+    """One trace, run in several modes."""
+
+    topology: str
+    trace: str
+    """File or folder of the trace, or the generated shape and its seed."""
+    seed: int
+    scale: float
+    """Sigma: by what bytes and link rates were divided."""
+    value_bytes: int
+    """Bytes of a value on the wire."""
+    scale_chosen: str
+    """By whom sigma was chosen: by the user, or by the machine."""
+    start_s: float
+    """Second of the trace at which the run begins."""
+    speed: float
+    """Times as fast as the trace was recorded."""
+    hosts: int
+    """Inference nodes."""
+    stores: int
+    """Storage nodes; 0 where nodes lend one another their memory."""
+    link_gbit_s: float
+    """Rate of the nodes' links at real scale."""
+    store_gbit_s: list[float] | None
+    """Rates of the storage nodes' links, if they differ from the nodes'."""
+    policy: str
+    eviction: str
+    """Which evicted blocks the switch sends to a home: drop, value or all."""
+    fill: str
+    expect: bool
+    """Whether nodes announce what they will ask for."""
+    pool_blocks: int
+    model: str
+    """Preset of the model, or the folder of the one whose KV is real."""
+    scheduler: str
+    ttft_slo_s: float | None
+    """Latest time to the first token that counts as in time."""
+    tiers: str
+    gate: bool
+    """Whether nodes compare fetching with computing."""
+    hints: str
+    fetch: bool
+    """Whether nodes fetch at all."""
+    requests_first: bool
+    """Whether messages without a value leave ports first."""
+    tenants: int
+    block_bytes: int
+    """Bytes of a block as it is emulated."""
+    codec: str
+    """What codes the blocks, and to how much."""
+    blend_share: float | None
+    """Share of a blended chunk's tokens that is recomputed; null without blending."""
+    stored_share: float
+    """Bytes of a stored block, as a share of the uncoded."""
+    runs: dict[str, RunResult]
+    """By mode: the run whose median GET is the median of all runs of the mode."""
+    repeats: dict[str, list[RunResult]] | None = None
+    """By mode: all runs, if there were several."""
+    intervals: dict[str, dict[str, Interval]] | None = None
+    """By mode and figure, if there were several runs: the mean and its 95 % confidence interval."""
+
+
+@plain_dataclass(frozen=True)
+class IncastPoint(PointOfIncast):
+    """One mode, pattern and number of nodes. Times are of emulated time, from when all nodes ask."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Incast(MadeBy):
+    """Many nodes that ask one storage node at once."""
+
+    topology: str
+    switches: int
+    seed: int
+    scale: float
+    """Sigma: by what bytes and link rates were divided."""
+    link_gbit_s: float
+    block_bytes: int
+    blocks: int
+    """Blocks that each node asks for in a burst."""
+    bursts: int
+    pause_s: float
+    """Time between two bursts."""
+    points: list[IncastPoint]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class NoticedDamage:
+    """One request after a prefix whose loaded KV was damaged on purpose."""
+
+    tokens_changed: int
+    max_logprob_diff: float
+    noticed: bool
+    """Whether the comparison failed, as it must."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Engines(MadeBy):
+    """vLLM without a pool, on storage nodes, and on the pool."""
+
+    model: str
+    switch: str
+    """Engine of the switch: embedded or bmv2."""
+    seed: int
+    link_gbit_s: float
+    scale: float
+    """Always 1: KV is as large as vLLM makes it."""
+    value_bytes: int
+    stores: int
+    """Storage nodes."""
+    prefixes: int
+    prefix_tokens: int
+    suffix_tokens: int
+    output_tokens: int
+    own_blocks: int
+    """Blocks that an engine's own cache holds."""
+    objects_per_block: int
+    object_bytes: int
+    loading: str
+    pool_blocks: int
+    policy: str
+    tolerance: float
+    """Largest difference of a log-probability that counts as equal."""
+    modes: dict[str, ModeResult]
+    damaged: NoticedDamage | None
+    """Null if it was not tried."""
+
+
+@plain_dataclass(frozen=True)
+class FaultCase(FaultResult):
+    """One fault on one topology."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Faults(MadeBy):
+    """Parts of a network killed, stopped and cut off under load."""
+
+    replicas: int
+    """Homes that keep each block."""
+    nodes: int
+    stores: int
+    seconds: float
+    """Load of each case."""
+    rate_per_s: float
+    """Operations that become due in a second."""
+    fragments: int
+    """Fragments of a block."""
+    seed: int
+    complete: bool
+    """Whether all cases were run."""
+    cases: list[FaultCase]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Soak(MadeBy):
+    """One network for long, under load and random faults."""
+
+    seed: int
+    minutes: float
+    rounds: list[FaultCase]
+    growth: dict[str, float]
+    """By process: growth of its memory, as a share."""
+    files: dict[str, int]
+    """By process: files that it has open beyond those of the beginning."""
+    lost_slots: int
+    """Slots of the pools that are neither free nor a block's."""
+    wrong_blocks: int
+    lost_blocks: int
+    left_over: list[str]
+    """Processes and namespaces that were there after the end."""
+    missed: list[str]
+    """Goals that were not met, as sentences."""
+
+
+@plain_dataclass(frozen=True)
+class Attack(AttackResult):
+    """One attack, and the operations of the others meanwhile."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Intruders(MadeBy):
+    """One port that floods the network while others work."""
+
+    seed: int
+    flood_per_s: int
+    """Frames that the intruder sends in a second."""
+    apart: bool
+    """Whether the intruder has a tenant of its own."""
+    attacks: list[Attack]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class CongestionPoint:
+    """One pattern in one mode; the last burst of it."""
+
+    pattern: str
+    mode: str
+    from_pool: float
+    """Share of the fragments that the pool served."""
+    loss: float
+    """Packets that the links' queues dropped, as a share of all that were sent."""
+    jain: float
+    """Jain's index of the nodes that share a link, of the worst link."""
+    throughput: float
+    """Share of a link's rate, from the first request to the last block, of the worst link."""
+    p99_ms: float
+    retransmits: int
+    errors: int
+    """Blocks that did not come."""
+    corrupt: int
+    """Values that arrived wrong."""
+    cpu: float
+    """Mean share of the machine in use."""
+    hits_p99_ms: tuple[float, float] | None
+    """Of hits alone, and beside a home that others keep busy."""
+    missed: list[str]
+    """Goals that were not met, as sentences."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Congestion(MadeBy):
+    """Links that are asked for more than they carry."""
+
+    seed: int
+    nodes: int
+    stores: int
+    link_mbit_s: float
+    queue: int | None
+    """Packets that the queue of each of the switch's ports holds."""
+    points: list[CongestionPoint]

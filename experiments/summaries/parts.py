@@ -1,0 +1,308 @@
+"""Summaries of the benchmarks and tests of single parts."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+
+from commands.intervals import Interval
+from emulator.result import RunResult
+from experiments.bench.control.measure import Cost
+from experiments.bench.emulation.measure import Blast, Measured
+from experiments.bench.switch.startup import ControlFigures
+from experiments.mutate.__main__ import Tried
+from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Reason:
+    """What became of one program or test."""
+
+    result: str
+    reason: str
+    """Why, in the compiler's or the test's words; empty where there is nothing to say."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Stf:
+    """STF conformance tests."""
+
+    passed: int
+    failed: int
+    refused: int
+    """Tests whose program the compiler refuses."""
+    tests: dict[str, Reason]
+
+
+@dataclass(kw_only=True, config=OPEN)
+class Corpus:
+    """What the compiler says of v1model programs. Any further key is a result: how many programs have it."""
+
+    programs: int
+    compiled: int
+    reasons: dict[str, int]
+    """Programs by what stopped them."""
+    outcomes: dict[str, Reason]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Mutate(Made):
+    """Small changes of the modules that keep the promises."""
+
+    seed: int
+    tried: int
+    noticed: int
+    """Changes that some test noticed."""
+    mutations: list[Tried]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class ConnectorOutcomes:
+    """One connector."""
+
+    version: str
+    engine: str
+    cases: dict[str, str]
+    """Outcome of each case: passed, failed, unsupported or another word of the suite."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class KvConformance(MadeBy):
+    """KV connectors compared with recomputing."""
+
+    seed: int
+    connectors: dict[str, ConnectorOutcomes]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Sensitivity:
+    """Whether the model feels its context, without which no figure counts."""
+
+    perplexity: float
+    shuffled_perplexity: float
+    recall: float
+    foreign_recall: float
+    """Recall with the KV of chunks that were computed by themselves."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Quality:
+    """One cache on the tails of all samples, against the model's own cache."""
+
+    perplexity: float
+    recall: float
+    """Share of answers that are the likeliest token."""
+    top1_agreement: float
+    kl: float
+    """Mean over tokens of KL(exact || this), in nats."""
+    continuation: float
+    """Tokens of a greedy continuation until the first that differs, as a share of all."""
+    intervals: dict[str, Interval] | None = None
+    """Over several sets of documents."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class CodecQuality(Quality):
+    """A codec at a level."""
+
+    codec: str
+    level: int | str
+    ratio: float
+    """Bytes of the plain KV over those of the stream."""
+    perplexity_exact: float
+    relative_error: float
+    encode_mb_s: float
+    decode_mb_s: float
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BlendQuality(Quality):
+    """A way of reusing chunks that are no prefixes."""
+
+    how: str
+    recomputed: float
+    """Share of the tokens."""
+    flops_saved: float
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Blocks(Made):
+    """KV codecs and chunk reuse on a real transformer."""
+
+    model: str
+    corpus: str
+    """Digest of the documents."""
+    samples: int
+    seed: int
+    seeds: int
+    """Number of sets of documents."""
+    counts: bool
+    """Whether the figures count: the model feels its context."""
+    sensitivity: Sensitivity
+    shortfalls: list[str]
+    codecs: list[CodecQuality]
+    blend: list[BlendQuality]
+    block_shares: Anything
+    """Bytes of single blocks, as shares, by codec and level."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Median:
+    """A figure over the rounds; null if no round has it."""
+
+    median: float | None
+    low: float | None
+    """The lowest."""
+    high: float | None
+    """The highest."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class EngineRates:
+    """One engine under one workload: medians over the rounds, with the lowest and highest."""
+
+    lossless_per_s: Median
+    overload_per_s: Median
+    offered_per_s: Median
+    engine_busy: Median
+    p50_us: Median
+    p99_us: Median
+    generator_limited: Median
+    lossless_ratio_to: dict[str, Median]
+    """By another engine: ratios within each round."""
+    overload_ratio_to: dict[str, Median]
+    rounds: list[dict[str, float | bool | None]]
+    """The same figures in each round."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchSwitch(Made):
+    """Packets a second of the engines, taking turns."""
+
+    seed: int
+    rounds: int
+    seconds: float
+    versions: dict[str, str]
+    machine: dict[str, str]
+    """Kernel and processor."""
+    background_cpu: float
+    """Share of the cores that other programs used before the run."""
+    generator_sink_per_s: float | None
+    """Packets a second that the generator sends into a sink; null if not measured."""
+    control: dict[str, ControlFigures]
+    """By engine."""
+    workloads: dict[str, dict[str, EngineRates]]
+    """By workload and engine."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchTables(Made):
+    """What large tables cost the switch."""
+
+    seed: int
+    rounds: int
+    packet_ns: dict[str, list[float]]
+    """By case: time of a packet in each round."""
+    inserts_per_s: dict[str, float]
+    ports: dict[str, dict[str, dict[str, float]]]
+    """By case and engine: figures on veth cables."""
+    writes: dict[str, dict[int, list[float]]]
+    """By engine and entries of a Write: P4Runtime inserts a second."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchHosts(MadeBy):
+    """CPU time and latency of a block at client and storage node."""
+
+    seed: int
+    blocks: int
+    block_bytes: int
+    chain: int
+    """Blocks of a chain."""
+    link_mbit_s: float
+    rounds: dict[str, list[dict[str, float]]]
+    """By work, mode and core: the figures of each round."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchControl(Made):
+    """CPU time that a digest costs."""
+
+    runs: int
+    policy: str
+    blocks: int
+    burst: int
+    bursts_per_s: float
+    seed: int
+    entries: int
+    results: str
+    """Folder that the summary was written to."""
+    rounds: list[Cost]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class ChurnRow:
+    """A policy with a share of spare slots; shares are means over the requests after the warm-up."""
+
+    policy: str
+    spare: float
+    """Share of the slots that are left free."""
+    unusable: float
+    """Share of the slots in which no block could lie."""
+    admitted: int
+    in_the_way: int
+    """Blocks that had to leave because free slots lay in pieces."""
+    no_slot: int
+    """Blocks for which there was no slot."""
+    held_blocks: float
+    used: float
+    """Share of the slots in which a block lay."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchSlots:
+    """A day of admissions and evictions in a pool whose blocks differ in length."""
+
+    about: Anything
+    """Shape, requests, seed, length of the trace, codec, level, slots and revision."""
+    rows: list[ChurnRow]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchValues(Made):
+    """What a byte costs by the size of values."""
+
+    rounds: int
+    seconds: float
+    ns_a_byte: dict[int, list[dict[str, float]]]
+    """By size of a value: CPU time of a byte in each round, by part and work."""
+    ratios: dict[int, dict[str, float]]
+    """By size of a value: ratios of medians."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchEmulation(Made):
+    """The largest load that the machine keeps up with."""
+
+    seed: int
+    topology: str
+    blast: Blast
+    """Bare datagrams, without Weir."""
+    sizes: dict[int, Measured]
+    """By number of nodes."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class BenchDisturbance(MadeBy):
+    """No pool against a pool that is managed and never hit."""
+
+    trace: str
+    seed: int
+    scale: float
+    """Sigma: by what bytes and link rates were divided."""
+    policy: str
+    limit: float
+    """Largest relative difference that counts as none."""
+    differences: dict[str, Interval]
+    """By figure: the relative difference, in pairs."""
+    pairs: list[dict[str, RunResult]]
+    """By mode."""

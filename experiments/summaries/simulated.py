@@ -1,0 +1,306 @@
+"""Summaries of the experiments that simulate or replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass as plain_dataclass
+
+from pydantic.dataclasses import dataclass
+
+from commands.intervals import Interval
+from experiments.policies.replay import Result as Replayed
+from experiments.simulate_faults.run import Outcome as FaultyRun
+from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
+from experiments.tiers.scenarios import Result as TiersPlayed
+
+
+@dataclass(frozen=True, kw_only=True, config=DESCRIBED)
+class ReplayedTrace(Replayed):
+    """The same, with its trace where there are several."""
+
+    trace: str | None = None
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Policies:
+    """Traces replayed through all policies."""
+
+    trace: str
+    """Names of the traces, with commas between them."""
+    results: list[ReplayedTrace]
+
+
+@plain_dataclass(frozen=True, kw_only=True)
+class TiersOfTrace(TiersPlayed):
+    """The same, with its trace."""
+
+    trace: str
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Tiers(Made):
+    """Traces simulated in the whole hierarchy."""
+
+    options: Anything
+    """All keys of the command, as it was given them."""
+    results: list[TiersOfTrace]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Ratio:
+    """A ratio over seeds, with its 95 % confidence interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class ClaimRecord:
+    """What one system does over another on the same traffic."""
+
+    traffic: str
+    condition: str
+    """What is special about the traffic."""
+    system: str
+    over: str
+    """The system that it is compared with."""
+    memory: str
+    """Memory of the system's pool."""
+    seeds: int
+    cache_dollars_per_hour: list[float]
+    """Of the system, and of the one that it is compared with."""
+    ttft_mean_s: Ratio
+    ttft_p99_s: Ratio
+    group_ttft_s: Ratio
+    """Until the last reader of a group had its first token."""
+    sessions_per_hour: Ratio
+    sent_gb: Ratio
+    """Bytes that left storage nodes."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class ClaimCell:
+    """One system on one traffic."""
+
+    traffic: str
+    system: str
+    runs: list[dict[str, float]]
+    """Figures of each seed by name."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Claims(MadeBy):
+    """What merging and pools are worth where many readers need the same blocks."""
+
+    seed: int
+    """The first one."""
+    seeds: int
+    """Number of seeds."""
+    requests: int
+    claims: list[ClaimRecord]
+    cells: list[ClaimCell]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Times:
+    """Seconds, or a ratio, over seeds: mean, median and 99th percentile; bounds are null for one run."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    """Bounds of the mean's 95 % confidence interval."""
+    p50: float | None
+    p50_low: float | None
+    p50_high: float | None
+    p99: float | None
+    p99_low: float | None
+    p99_high: float | None
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class MeanTime:
+    """Seconds over seeds, with the bounds of the 95 % confidence interval."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Over:
+    """Times over those of another system, seed by seed."""
+
+    first_token: Times
+    steady: Times
+    end_to_end: Times
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class StudyPoint(Times):
+    """One system at one value of one sweep; its own times are those to the first token."""
+
+    sweep: str
+    value: str | float | bool | None
+    """Value of what the sweep varies."""
+    system: str
+    variant: str
+    label: str
+    nodes: int
+    stores: int
+    decode: str
+    """Where tokens are decoded: apart, or batched with the prefills."""
+    requests: int
+    seeds: list[int]
+    start: Times
+    """First half of the arrivals."""
+    steady: Times
+    """Second half of the arrivals."""
+    time_per_output_token: Times
+    between_tokens: Times
+    end_to_end: Times
+    start_extra_wait_s: MeanTime
+    over_recomputing: Over | None = None
+    over_the_same_without: Over | None = None
+    """Compared with the same system and a switch that only forwards."""
+    hour_without_its_start: Times | None = None
+    """In the sweep over an hour."""
+    cost_per_hour: float
+    """Dollars for what caches."""
+    total_cost_per_hour: float
+    """Dollars for all of it."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class CoarseComparison:
+    """A comparison whose interval stayed wider than wanted, as the budget of minutes ended."""
+
+    name: str
+    seeds: int
+    half: float | None
+
+
+@dataclass(kw_only=True, config=OPEN)
+class Study:
+    """Where the pool pays. Any further key is a table of the report: a list of rows by column."""
+
+    about: Anything
+    """Revision, engine, seeds, and how to read the figures, in words."""
+    points: list[StudyPoint]
+    coarse: list[CoarseComparison]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class LiteratureRow:
+    """A published figure beside the simulator's."""
+
+    source: str
+    row: str
+    """The system or setting."""
+    figure: str
+    published: float
+    simulated: float
+    deviation: float
+    """Simulated over published, less 1."""
+    fitted: bool
+    """Whether a parameter was chosen by this figure, so that it says nothing about the model."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class EmulatorRow:
+    """A figure of the emulator beside the simulator's."""
+
+    scenario: str
+    figure: str
+    emulator: float
+    simulator: float
+    deviation: float
+    """Simulator over emulator, less 1."""
+    tolerance: float | None
+    agrees: bool | None
+    """Whether the deviation is within the tolerance; null without one."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Validate(Made):
+    """The simulator against the emulator and the literature."""
+
+    revisions: dict[str, str | None]
+    """Revision by which each of the two lists was made."""
+    literature: list[LiteratureRow]
+    emulator: list[EmulatorRow]
+    overloaded: list[str]
+    """Scenarios in which the machine did not keep up, so their rows do not count."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class WorthCell:
+    """One workload, pool, codec and way of reuse."""
+
+    workload: str
+    blocks: int
+    """Memory of the pool, in uncoded blocks of 512 tokens."""
+    codec: str
+    reuse: str
+    """Prefixes alone, or blended chunks, too: prefix or blend."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class WorthFigures(WorthCell):
+    """A cell and its figures over seeds."""
+
+    pool_hits: Interval
+    """Blocks from the pool, as a share of all."""
+    found: Interval
+    """Blocks that were not computed, as a share of all."""
+    egress_tb: Interval
+    """Sent by storage nodes."""
+    ttft_mean_ms: Interval
+    ttft_p50_ms: Interval
+    ttft_p99_ms: Interval
+    gpu_s: Interval
+    """GPU time of prefill and blending."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Compressed(WorthCell):
+    """What compressing is worth."""
+
+    than_plain_ms: Interval
+    """Mean time to the first token less that of the same memory with plain blocks."""
+    beats_plain_blocks: int
+    """Largest plain pool that is slower, in blocks; 0 for none."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Blended(WorthCell):
+    """What blending is worth."""
+
+    than_prefix_ms: Interval
+    """Mean time to the first token less that of reusing prefixes alone."""
+    than_prefix_gpu: Interval
+    """GPU time over that of reusing prefixes alone, less 1."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class Worth:
+    """When compressing is better than a larger pool, and blending than recomputing."""
+
+    about: Anything
+    """Model, GPU, keys of the cluster, seeds, revision and engine."""
+    cells: list[WorthFigures]
+    compressed: list[Compressed]
+    blended: list[Blended]
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class SimulateFaults(Made):
+    """Whole systems in virtual time with random faults."""
+
+    runs: int
+    failed: list[int]
+    """Seeds of the runs that broke a promise."""
+    cpu_s: float
+    virtual_s: float
+    counts: dict[str, int]
+    """Operations by what became of them, and faults, over all runs."""
+    outcomes: list[FaultyRun]

@@ -1,0 +1,168 @@
+"""Ends lifetimes of blocks: a storage node deletes what is over, at home and everywhere.
+
+A tenant says how long a write of a block lives by a hint with the proof that deletes the write. At the end
+each home forgets the block, tells all other storage nodes to do so, which may have copied it meanwhile, and
+the controller, who has the switches forget it. Who is down then learns of the deletion when it returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from hostlib.protocol.block import Place
+from hostlib.protocol.members import State
+from hostlib.protocol.tombstones import Tombstone, delete_message
+from hostlib.storage.lifetimes import Lifetime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostlib.protocol.errors import DiskError
+    from hostlib.protocol.wire import Message
+    from hostlib.storage.joining import Joining
+    from hostlib.storage.store import BlockStore
+    from hostlib.transport.transport import Transport
+
+BATCH: Final = 64
+"""Lifetimes that are ended at once; then others have their turn."""
+LOOK_S: Final = 60.0
+"""Longest time between two looks at the clock, which may be set."""
+TELL_EVERY_S: Final = 0.5
+TELL_S: Final = 10.0
+"""How long others are told of a deletion until they answer."""
+MAX_TOLD: Final = 4096
+"""Deletions that others are being told of; more end later."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Telling:
+    """A deletion that others are being told of."""
+
+    message: bytes
+    untold: set[str]
+    until_s: float
+
+
+class Expiry:
+    """See the module."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        store: BlockStore,
+        joining: Joining,
+        own: str | None,
+        controller: str | None,
+    ) -> None:
+        self._transport, self._store, self._joining = transport, store, joining
+        self._own, self._controller = own, controller
+        self._telling: dict[tuple[bytes, int], _Telling] = {}
+        """By key and content id."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._teller: asyncio.Task[None] | None = None
+        self.ended = 0
+        """Number of lifetimes that were over."""
+
+    def start(self) -> None:
+        """Go on with what the disk says."""
+        self._set_timer()
+
+    def begin(self, message: Message, done: Callable[[bool], None]) -> None:
+        """Give the write that a hint names its lifetime; `done` hears whether that is safe.
+
+        A write that is here under another proof is not the sender's, and is left alone.
+        """
+        place = Place(message.tenant, message.key)
+        stone = Tombstone(place, message.content, message.tag)
+        if not self._store.is_proven(stone):
+            done(False)
+            return
+        end_s = self._store.lifetimes.wall_s() + message.generation
+        lifetime = Lifetime(end_s, stone, message.fragments)
+
+        def noted(error: DiskError | None) -> None:
+            done(error is None)
+
+        if not self._store.lifetimes.begin(lifetime, noted):
+            done(False)
+        self._set_timer()
+
+    def on_deleted(self, address: str, message: Message) -> bool:
+        """A storage node or the controller has obeyed; whether it was told to."""
+        telling = self._telling.get((message.key, message.content))
+        if telling is None:
+            return False
+        telling.untold.discard(address)
+        if not telling.untold:
+            del self._telling[message.key, message.content]
+        return True
+
+    def close(self) -> None:
+        """End nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._teller is not None:
+            self._teller.cancel()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        end_s = self._store.lifetimes.next_s()
+        if end_s is not None:
+            wait_s = max(0.0, end_s - self._store.lifetimes.wall_s())
+            if len(self._telling) >= MAX_TOLD:
+                wait_s = max(wait_s, TELL_EVERY_S)
+            self._timer = asyncio.get_running_loop().call_later(min(wait_s, LOOK_S), self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        if len(self._telling) < MAX_TOLD:
+            for lifetime in self._store.lifetimes.take(BATCH):
+                self._end(lifetime)
+        self._set_timer()
+
+    def _end(self, lifetime: Lifetime) -> None:
+        stone = lifetime.stone
+        self.ended += 1
+        self._store.delete(stone)
+        self._store.graveyard.when_safe(stone, lambda error: self._on_safe(stone, error))
+        untold = {
+            member.address
+            for member in self._joining.members.nodes
+            if member.address != self._own and member.state is not State.DOWN
+        }
+        if self._controller is not None:
+            untold.add(self._controller)
+        if untold:
+            message = delete_message(stone, lifetime.fragments, self.ended & 0xFFFFFFFF)
+            until_s = asyncio.get_running_loop().time() + TELL_S
+            self._telling[stone.place.key, stone.write] = _Telling(message, untold, until_s)
+            if self._teller is None:
+                self._teller = asyncio.ensure_future(self._tell())
+
+    def _on_safe(self, stone: Tombstone, error: DiskError | None) -> None:
+        if error is None:
+            self._store.lifetimes.forget(stone)
+        else:
+            log.error("The end of a block's lifetime could not be written: %s", error)
+
+    async def _tell(self) -> None:
+        """Say it again until all have answered, or for a while."""
+        try:
+            while self._telling:
+                now_s = asyncio.get_running_loop().time()
+                for name, telling in list(self._telling.items()):
+                    if now_s > telling.until_s:
+                        del self._telling[name]
+                        continue
+                    for address in telling.untold:
+                        self._transport.send(address, [telling.message])
+                await asyncio.sleep(TELL_EVERY_S)
+        finally:
+            self._teller = None

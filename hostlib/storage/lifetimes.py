@@ -1,0 +1,132 @@
+"""When blocks are to be forgotten, here and on the disk.
+
+A lifetime is kept with the proof that deletes the write (`hostlib.protocol.tombstones`), so that when it ends
+the node can delete the block everywhere, without a secret of its own, and also after a restart.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
+
+from hostlib.protocol.block import Place
+from hostlib.protocol.tombstones import NOTE, Tombstone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostlib.protocol.errors import DiskError
+    from hostlib.storage.ssd import SsdTier
+
+MAX_OF_TENANT: Final = 65_536
+MAX_LIFETIMES: Final = 262_144
+"""Of all tenants together; more are refused."""
+_MARK: Final = NOTE + b"ends "
+_NAME: Final = struct.Struct(f">{len(_MARK)}sH16sQ16s")
+_RECORD: Final = struct.Struct(">dII")
+
+
+class Lifetime(NamedTuple):
+    """When one write of a block ends."""
+
+    end_s: float
+    """On the wall clock."""
+    stone: Tombstone
+    fragments: int
+    """Length of the block."""
+
+
+class Lifetimes:
+    """Those of one node. `wall_s` is the time, which goes on while the node is off."""
+
+    def __init__(self, wall_s: Callable[[], float], ssd: SsdTier | None) -> None:
+        self.wall_s = wall_s
+        self._ssd = ssd
+        self._ends: dict[Tombstone, Lifetime] = {}
+        self._order: list[Lifetime] = []
+        """All of `_ends`, and what was replaced since, as a heap."""
+        self._of_tenant: Counter[int] = Counter()
+        if ssd is not None:
+            self._recover(ssd)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def begin(self, lifetime: Lifetime, done: Callable[[DiskError | None], None]) -> bool:
+        """Keep a lifetime, or the earlier one of two; False if there are too many already.
+
+        `done` is called when it is on stable storage, or with why it is not.
+        """
+        known = self._ends.get(lifetime.stone)
+        if known is None and not self._has_room(lifetime.stone.place.tenant):
+            return False
+        if known is None or lifetime.end_s < known.end_s:
+            self._keep(lifetime)
+            if self._ssd is not None:
+                self._ssd.note(_name(lifetime.stone), _record(lifetime))
+        if self._ssd is None or not self._ssd.when_noted(_name(lifetime.stone), done):
+            done(None)
+        return True
+
+    def next_s(self) -> float | None:
+        """When the next one ends; None if there is none."""
+        while self._order and self._ends.get(self._order[0].stone) != self._order[0]:
+            heappop(self._order)
+        return self._order[0].end_s if self._order else None
+
+    def take(self, at_most: int) -> list[Lifetime]:
+        """Return lifetimes that are over. They stay on the disk until `forget`."""
+        over: list[Lifetime] = []
+        while len(over) < at_most and (end_s := self.next_s()) is not None and end_s <= self.wall_s():
+            lifetime = heappop(self._order)
+            over.append(lifetime)
+            del self._ends[lifetime.stone]
+            self._of_tenant[lifetime.stone.place.tenant] -= 1
+        return over
+
+    def forget(self, stone: Tombstone) -> None:
+        """The write is deleted, and its tombstone is safe."""
+        if self._ssd is not None:
+            self._ssd.erase(_name(stone))
+
+    def _has_room(self, tenant: int) -> bool:
+        return len(self._ends) < MAX_LIFETIMES and self._of_tenant[tenant] < MAX_OF_TENANT
+
+    def _keep(self, lifetime: Lifetime) -> None:
+        self._of_tenant[lifetime.stone.place.tenant] += lifetime.stone not in self._ends
+        self._ends[lifetime.stone] = lifetime
+        heappush(self._order, lifetime)
+        if len(self._order) > 2 * len(self._ends) + 16:
+            self._order = list(self._ends.values())
+            heapify(self._order)
+
+    def _recover(self, ssd: SsdTier) -> None:
+        for name in [name for name in ssd.notes if name.startswith(_MARK)]:
+            lifetime = _read(name, ssd.notes.pop(name))
+            if lifetime is None or not self._has_room(lifetime.stone.place.tenant):
+                ssd.erase(name)
+            else:
+                self._keep(lifetime)
+
+
+def _name(stone: Tombstone) -> bytes:
+    return _NAME.pack(_MARK, *stone.place, stone.write, stone.proof)
+
+
+def _record(lifetime: Lifetime) -> bytes:
+    head = struct.pack(">dI", lifetime.end_s, lifetime.fragments)
+    return head + struct.pack(">I", crc32(head, crc32(_name(lifetime.stone))))
+
+
+def _read(name: bytes, record: bytes) -> Lifetime | None:
+    """The lifetime in a record; None for a damaged one."""
+    try:
+        _, tenant, key, write, proof = _NAME.unpack(name)
+        end_s, fragments, _ = _RECORD.unpack(record)
+    except struct.error:
+        return None
+    lifetime = Lifetime(end_s, Tombstone(Place(tenant, key), write, proof), fragments)
+    return lifetime if _record(lifetime) == record else None
