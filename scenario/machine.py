@@ -16,8 +16,8 @@ class Machine:
     link_burst_s: Annotated[float, Within(0.0, 1e3)] = 0.0
     """Links are shapers: what an idle one lets through at once, as time at its rate."""
     buffer_share: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """What a storage node thinks waits beyond its packets, for each lump that it sends, in fragments."""
-    lump_fragments: Annotated[int, Within(1, 65_535)] = 1
+    """What a storage node thinks waits beyond its packets, for each batch that it sends, in fragments."""
+    batch_fragments: Annotated[int, Within(1, 65_535)] = 1
     """Fragments that a storage node hands over at once, at most."""
     cores: Annotated[int, Within(0, 4096)] = 0
     """That hosts and switches share; 0: these take no time."""

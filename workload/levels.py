@@ -27,15 +27,6 @@ def level_key(key: bytes, level: int) -> bytes:
     return _level_key(key, level)
 
 
-def parse_level(text: str) -> int | str:
-    """A level as people write it; CompressionError says what is expected."""
-    if text == ADAPTIVE:
-        return text
-    if not text.isascii() or not text.isdigit():
-        raise CompressionError(f"a level is a whole number or {ADAPTIVE}, not {text!r}")
-    return int(text)
-
-
 @dataclass(frozen=True, slots=True)
 class Ladder:
     """A block's sizes at each level, the best first; `BlockSizes` of all of them together."""

@@ -5,7 +5,7 @@ of a trace, if one is given. Each has several members (seeds, or quarters), so a
 best baseline of each member and size is chosen afterwards, by what it saved there: no online policy could
 have known it. What there was to be earned is measured beside it, by Belady, who knows all that comes.
 
-Outcomes are kept in `cross/` (`kept.py`), so a run that was interrupted goes on where it ended."""
+Outcomes are kept in `cross/` (`replay_cache.py`), so a run that was interrupted goes on where it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from statistics import fmean
 from commands.intervals import Interval, mean_interval, ratio_interval
 from commands.parallel import run_all
 from controller.policies.reuse.reuse_parts import Tuning
-from experiments.policies.kept import (
+from experiments.policies.pools import BELADY, CACHES, OWN
+from experiments.policies.replay_cache import (
     EARLY,
     Contender,
     Kept,
@@ -28,7 +29,6 @@ from experiments.policies.kept import (
     measure,
     of_file,
 )
-from experiments.policies.pools import BELADY, CACHES, OWN
 from experiments.policies.stores import USUAL_LINKS, Links
 from workload.cost import CostModel
 from workload.trace import Trace

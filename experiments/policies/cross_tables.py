@@ -11,7 +11,7 @@ from rich.table import Table
 
 from commands.intervals import mean_interval
 from experiments.policies.cross import CANDIDATES, Held
-from experiments.policies.kept import EARLY
+from experiments.policies.replay_cache import EARLY
 from experiments.policies.written import write_json
 from workload.adversarial import ADVERSARIAL
 from workload.services import SERVICES

@@ -10,8 +10,8 @@ from emulator.result import revision
 from experiments.policies.cross import cross, quarters_of
 from experiments.policies.cross_tables import print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
-from experiments.policies.kept import generated
 from experiments.policies.options import Options
+from experiments.policies.replay_cache import generated
 from workload.cost import CostModel
 from workload.shapes import COMPARED_SHAPES
 from workload.trace import Trace

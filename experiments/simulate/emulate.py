@@ -36,8 +36,8 @@ from workload.levels import Ladder
 
 TIMER_S = 1e-3
 """asyncio waits for whole milliseconds, so hosts that are to begin at one moment do so within one."""
-LUMP_BUFFER_BYTES = 720
-"""Linux 6.18 counts 1,280 bytes of buffer for one value, 1,952 for two in a lump, of 560 bytes each."""
+BATCH_BUFFER_BYTES = 720
+"""Linux 6.18 counts 1,280 bytes of buffer for one value, 1,952 for two in a batch, of 560 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +152,12 @@ def _machine(run: RunScenario) -> dict[str, Any]:
     """What the emulator runs on but for what that takes, in real seconds."""
     speed = run.scale.speed
     rate_bit_s = run.fabric.link_rate_bit_s(run.fabric.answering[0])
-    lump = EndpointOptions.of_link(rate_bit_s).lump_datagrams(KV_HEADER_BYTES + VALUE_BYTES)
+    batch = EndpointOptions.of_link(rate_bit_s).gso_datagrams(KV_HEADER_BYTES + VALUE_BYTES)
     return {
         "pace": speed,
         "link_burst_s": burst_bytes(rate_bit_s) * 8 / rate_bit_s * speed,
-        "buffer_share": LUMP_BUFFER_BYTES / VALUE_FRAME_BYTES,
-        "lump_fragments": lump,
+        "buffer_share": BATCH_BUFFER_BYTES / VALUE_FRAME_BYTES,
+        "batch_fragments": batch,
         "live_turns": True,
         "cores": len(os.sched_getaffinity(0)),
         "timer_s": TIMER_S * speed,

@@ -10,9 +10,9 @@ from pathlib import Path
 from experiments.logs import Open
 from experiments.simulate.emulate import Emulator
 from experiments.validate.calibrate import Calibrate, Calibrations
-from experiments.validate.drawn import draw
 from experiments.validate.incast import write_incast
 from experiments.validate.measured import Measured, keep, kept, measured_of
+from experiments.validate.random_scenarios import draw
 from experiments.validate.rows import Row
 from hostlib.node.request_record import SOURCES
 from scenario import Scenario, load_scenario

@@ -1,10 +1,9 @@
 """What moves the packets of a client: sends requests within windows, hands replies on, watches the homes.
 
-A request belongs to an `Asker` (`hostlib.client.asker`): a block being fetched (`hostlib.client.fetch`),
-offered to one
-home (`hostlib.client.offer`) or asked about (`hostlib.client.lookup`). Nothing waits for ever: a fragment
-has a deadline (`hostlib.client.lane`), so has all of a transfer, and what waits for a home that fell silent
-is told so (`hostlib.client.health`).
+A request belongs to a `RequestOwner` (`hostlib.client.request_owner`): a block being fetched
+(`hostlib.client.fetch`), offered to one home (`hostlib.client.offer`) or asked about
+(`hostlib.client.lookup`). Nothing waits for ever: a fragment has a deadline (`hostlib.client.lane`), so has
+all of a transfer, and what waits for a home that fell silent is told so (`hostlib.client.health`).
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from operator import attrgetter
 from typing import Any
 
 from hostlib import native
-from hostlib.client.asker import Asker, Encoder, Handler, Taker
 from hostlib.client.backlogs import Backlogs
 from hostlib.client.client_options import ClientOptions, ClientStats
 from hostlib.client.health import Health
 from hostlib.client.lane import Lane, LaneOptions, Request, RoundTrips
 from hostlib.client.node_window import NodeWindow
+from hostlib.client.request_owner import Encoder, Handler, RequestOwner, Taker
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError, TransferError
 from hostlib.protocol.members import Members, Refused, State, hello, other_size
@@ -54,7 +53,7 @@ class Exchange:
         """For the compiled core, by operation: asked before a datagram is decoded."""
         self.encoders: dict[int, Encoder] = {}
         """For the compiled core, by kind of lane: asked before the owner of a request encodes it."""
-        self.askers: dict[Asker, None] = {}
+        self.request_owners: dict[RequestOwner, None] = {}
         """Who is told of silent homes, in the order in which they began."""
         self.on_members: Callable[[], None] = lambda: None
         self.loop = asyncio.get_running_loop()
@@ -266,16 +265,16 @@ class Exchange:
 
     def _end_overdue(self, now_s: float) -> None:
         """Whatever they wait for: a turn in a lane, or a home that gives a little now and then."""
-        for asker in [asker for asker in self.askers if now_s >= asker.until_s]:
-            asker.overdue()
+        for owner in [owner for owner in self.request_owners if now_s >= owner.until_s]:
+            owner.overdue()
 
     def _watch(self, oldest_s: dict[str, float], now_s: float) -> None:
         asked, dead = self.health.judge(oldest_s, lambda home: self.backlogs.wait_s(home, now_s), now_s)
         self._ask_for_signs(asked)
         for home in dead:
             self.stats.homes_suspected += 1
-            for asker in list(self.askers):
-                asker.silent(home)
+            for owner in list(self.request_owners):
+                owner.silent(home)
         if dead:
             self._on_probe_time(0.0)
 
@@ -356,8 +355,8 @@ class Exchange:
         ]
         self.health.members = members
         for home in fallen:
-            for asker in list(self.askers):
-                asker.fallen(home)
+            for owner in list(self.request_owners):
+                owner.fallen(home)
         self.on_members()
 
     def _count_malformed(self, reason: str) -> None:

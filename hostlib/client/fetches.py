@@ -15,11 +15,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hostlib.client.asker import Taken
 from hostlib.client.client_options import RateLimit
 from hostlib.client.exchange import POOL, Exchange, fail
 from hostlib.client.fetch import Fetch
 from hostlib.client.lane import Request
+from hostlib.client.request_owner import Taken
 from hostlib.native import COMPLETE, LEARNED
 from hostlib.protocol import wire
 from hostlib.protocol.errors import (
@@ -130,7 +130,7 @@ class Fetches:
         """With an error, or (None) cancelled: nobody wants it any more."""
         if self.active.get(fetch.block.key) is fetch:
             del self.active[fetch.block.key]
-        self._exchange.askers.pop(fetch, None)
+        self._exchange.request_owners.pop(fetch, None)
         self._exchange.drop(fetch.requests)
         if error is not None:
             fail(fetch.future, error)
@@ -163,7 +163,7 @@ class Fetches:
 
     def _start(self, fetch: Fetch) -> None:
         """From the probe, knowing nothing."""
-        self._exchange.askers[fetch] = None
+        self._exchange.request_owners[fetch] = None
         if fetch.requests:
             self._exchange.drop(fetch.requests)
         fetch.content = fetch.fragments = fetch.length = 0
@@ -220,7 +220,7 @@ class Fetches:
         """For any of its homes to be heard of again."""
         members = self._exchange.members
         fetch.homes = [home.address for home in members.order(fetch.block.key)[: members.replicas]]
-        self._exchange.askers.pop(fetch, None)
+        self._exchange.request_owners.pop(fetch, None)
         self._exchange.drop(fetch.requests)
         self._exchange.seek(fetch.homes)
         self._exchange.loop.call_later(BLACKOUT_LOOK_S, self._look_again, fetch)
@@ -392,7 +392,7 @@ class Fetches:
         # They name the fetch, and it them: without this, all wait for the garbage collector, the buffer too.
         fetch.requests = []
         del self.active[key]
-        self._exchange.askers.pop(fetch, None)
+        self._exchange.request_owners.pop(fetch, None)
         if not fetch.future.done():
             fetch.future.set_result(block)
         for watcher in fetch.watchers:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from hostlib.native import Core
 
@@ -253,20 +253,6 @@ class Lane(Generic[Owner]):
         opens = self._opening and self.window < min(self._options.opened_window, self._options.max_window)
         self.window += opens
         return opens
-
-    def settle_run(
-        self,
-        requests: Sequence[Request[Owner]],
-        now_s: float,
-        backlogs_ms: Sequence[int] | None,
-        merged: bool = False,
-    ) -> None:
-        """As `settle` for each of them, in this order."""
-        if self._core is not None:
-            self._core.settle(self, requests, now_s, backlogs_ms, merged)
-            return
-        for at, request in enumerate(requests):
-            self.settle(request, now_s, None if backlogs_ms is None else backlogs_ms[at], merged)
 
     def _adjust(self, backlog_ms: int) -> None:
         if backlog_ms <= self._options.target_backlog_ms:

@@ -129,7 +129,7 @@ class Lookup:
         until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
         question = Question(self, block, homes, silent, self._exchange.new_future(block.key), until_s)
         self.active[block.key] = question
-        self._exchange.askers[question] = None
+        self._exchange.request_owners[question] = None
         if homes:
             self._send(question)
         else:
@@ -146,7 +146,7 @@ class Lookup:
     def finish(self, question: Question, error: TransferError | None = None) -> None:
         """With an error, or (None) because nobody wants to know any more."""
         self.active.pop(question.block.key, None)
-        self._exchange.askers.pop(question, None)
+        self._exchange.request_owners.pop(question, None)
         if question.request is not None:
             self._exchange.drop([question.request])
         if error is not None:
@@ -199,6 +199,6 @@ class Lookup:
 
     def _answer(self, question: Question, found: Found | None) -> None:
         self.active.pop(question.block.key, None)
-        self._exchange.askers.pop(question, None)
+        self._exchange.request_owners.pop(question, None)
         if not question.future.done():
             question.future.set_result(found)

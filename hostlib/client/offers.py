@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hostlib.client.asker import Taken
 from hostlib.client.exchange import Exchange, fail
 from hostlib.client.lane import Request
 from hostlib.client.offer import Leg, Offer
+from hostlib.client.request_owner import Taken
 from hostlib.protocol import wire
 from hostlib.protocol.errors import OverloadedError, PutRefusedError, TransferError, TransferTimeoutError
 
@@ -180,7 +180,7 @@ class Offers:
             del self.active[offer.block.key]
         for leg in offer.legs:
             self._exchange.drop(leg.requests)
-            self._exchange.askers.pop(leg, None)
+            self._exchange.request_owners.pop(leg, None)
         if error is not None:
             fail(offer.future, error)
         elif not offer.future.done():
@@ -212,7 +212,7 @@ class Offers:
         leg.requests = self._new_requests(leg)
         leg.missing = offer.fragments
         offer.legs.append(leg)
-        self._exchange.askers[leg] = None
+        self._exchange.request_owners[leg] = None
 
     def _ask(self, offer: Offer) -> None:
         """The first home's packets carry those of the others."""
@@ -234,7 +234,7 @@ class Offers:
         offer.replicas -= 1
         offer.legs.remove(leg)
         self._exchange.drop(leg.requests)
-        self._exchange.askers.pop(leg, None)
+        self._exchange.request_owners.pop(leg, None)
         if offer.held:
             self.stats.blocks_put += 1
             self.finish_held(offer)
@@ -328,7 +328,7 @@ class Offers:
     def _on_held(self, offer: Offer, leg: Leg) -> None:
         leg.held = True
         self._exchange.drop(leg.requests)
-        self._exchange.askers.pop(leg, None)
+        self._exchange.request_owners.pop(leg, None)
         if leg is offer.legs[0]:  # the others can't be carried along any more
             for other in offer.legs[1:]:
                 if not other.held and not other.alone:
@@ -360,7 +360,7 @@ class Offers:
             for leg in [leg for leg in offer.legs if leg.member.number not in kept]:
                 offer.legs.remove(leg)
                 self._exchange.drop(leg.requests)
-                self._exchange.askers.pop(leg, None)
+                self._exchange.request_owners.pop(leg, None)
             known = {leg.member.number for leg in offer.legs}
             for home in homes:
                 if home.number not in known:

@@ -42,7 +42,7 @@ class Core(Protocol):
         port: int,
         datagrams: list[bytes],
         at: int,
-        lump_bytes: int,
+        batch_bytes: int,
         together: bool,
         /,
     ) -> tuple[int, int]:

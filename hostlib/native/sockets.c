@@ -23,7 +23,7 @@ enum {
     MOST_CALLS = 4,
     ENOUGH_BYTES = 2 * 65536,
     MOST_SENT = 128,
-    LUMP_DATAGRAMS = 64, /* the most that UDP_SEGMENT takes before Linux 6.9 */
+    BATCH_DATAGRAMS = 64, /* the most that UDP_SEGMENT takes before Linux 6.9 */
 };
 
 /* Pages that are never written take no memory. The interpreter's lock is held while it is in use. */
@@ -160,54 +160,54 @@ static void cut_into(struct msghdr *header, Segmented *ancillary, size_t segment
     memcpy(CMSG_DATA(control), &bytes, sizeof bytes);
 }
 
-/* How many of these are one lump: of one length, and their frames no more than so many bytes. */
-static size_t lump_of(const struct iovec *vectors, size_t count, size_t lump_bytes) {
-    size_t length = vectors[0].iov_len, longest = lump_bytes / (FRAME_HEADER_BYTES + length), alike = 1;
-    if (longest > LUMP_DATAGRAMS) longest = LUMP_DATAGRAMS;
+/* How many of these are one batch: of one length, and their frames no more than so many bytes. */
+static size_t batch_of(const struct iovec *vectors, size_t count, size_t batch_bytes) {
+    size_t length = vectors[0].iov_len, longest = batch_bytes / (FRAME_HEADER_BYTES + length), alike = 1;
+    if (longest > BATCH_DATAGRAMS) longest = BATCH_DATAGRAMS;
     while (alike < count && alike < longest && vectors[alike].iov_len == length) alike++;
     return alike;
 }
 
-/* As many of these datagrams as one call takes, lump by lump; -1 with errno. `more` follow, so that the last lump
+/* As many of these datagrams as one call takes, batch by batch; -1 with errno. `more` follow, so that the last batch
    may be longer than it looks from here. */
 static int send_some(int socket, const struct sockaddr_in *to, struct iovec *vectors, size_t count, int more,
-                     size_t lump_bytes) {
+                     size_t batch_bytes) {
     struct mmsghdr messages[MOST_SENT];
     Segmented ancillary[MOST_SENT];
-    unsigned lumps = 0;
-    for (size_t at = 0; at < count; lumps++) {
-        size_t alike = lump_of(vectors + at, count - at, lump_bytes);
-        if (more && lumps > 0 && at + alike == count) break;
-        struct msghdr *header = &messages[lumps].msg_hdr;
+    unsigned batches = 0;
+    for (size_t at = 0; at < count; batches++) {
+        size_t alike = batch_of(vectors + at, count - at, batch_bytes);
+        if (more && batches > 0 && at + alike == count) break;
+        struct msghdr *header = &messages[batches].msg_hdr;
         *header = (struct msghdr){.msg_name = (void *)to, .msg_namelen = sizeof *to,
                                   .msg_iov = vectors + at, .msg_iovlen = alike};
-        if (alike > 1) cut_into(header, &ancillary[lumps], vectors[at].iov_len);
+        if (alike > 1) cut_into(header, &ancillary[batches], vectors[at].iov_len);
         at += alike;
     }
-    int sent = sendmmsg(socket, messages, lumps, MSG_DONTWAIT), datagrams = 0;
+    int sent = sendmmsg(socket, messages, batches, MSG_DONTWAIT), datagrams = 0;
     if (sent < 0) return -1;
     for (int i = 0; i < sent; i++) datagrams += (int)messages[i].msg_hdr.msg_iovlen;
     return datagrams;
 }
 
-/* send(fd, address, port, datagrams, at, lump_bytes, together) -> (how many of those from `at` on have left, at least
+/* send(fd, address, port, datagrams, at, batch_bytes, together) -> (how many of those from `at` on have left, at least
    one; their bytes); OSError if not even one could. `together`: those of one length whose frames are no more than
-   `lump_bytes` as one, with UDP_SEGMENT. */
+   `batch_bytes` as one, with UDP_SEGMENT. */
 PyObject *weir_send(PyObject *module, PyObject *arguments) {
     (void)module;
     int socket, port, together;
     const char *address;
     PyObject *datagrams;
-    Py_ssize_t at, lump_bytes;
-    if (!PyArg_ParseTuple(arguments, "isiO!nnp", &socket, &address, &port, &PyList_Type, &datagrams, &at, &lump_bytes,
+    Py_ssize_t at, batch_bytes;
+    if (!PyArg_ParseTuple(arguments, "isiO!nnp", &socket, &address, &port, &PyList_Type, &datagrams, &at, &batch_bytes,
                           &together))
         return NULL;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
         return PyErr_Format(PyExc_ValueError, "%s is no IPv4 address", address);
     Py_ssize_t total = PyList_GET_SIZE(datagrams), bytes = 0, done = at;
-    if (at < 0 || at > total || lump_bytes < 0)
-        return PyErr_Format(PyExc_ValueError, "lumps of %zd bytes from %zd on of %zd", lump_bytes, at, total);
+    if (at < 0 || at > total || batch_bytes < 0)
+        return PyErr_Format(PyExc_ValueError, "batches of %zd bytes from %zd on of %zd", batch_bytes, at, total);
     while (done < total) {
         struct iovec vectors[MOST_SENT];
         size_t count = 0;
@@ -217,7 +217,7 @@ PyObject *weir_send(PyObject *module, PyObject *arguments) {
             vectors[count] = (struct iovec){PyBytes_AS_STRING(datagram), (size_t)PyBytes_GET_SIZE(datagram)};
         }
         int more = done + (Py_ssize_t)count < total;
-        int sent = send_some(socket, &to, vectors, count, more, together ? (size_t)lump_bytes : 0);
+        int sent = send_some(socket, &to, vectors, count, more, together ? (size_t)batch_bytes : 0);
         if (sent < 0 && done == at) return PyErr_SetFromErrno(PyExc_OSError);
         if (sent <= 0) break;
         for (int i = 0; i < sent; i++) bytes += (Py_ssize_t)vectors[i].iov_len;

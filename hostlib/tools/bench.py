@@ -166,7 +166,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--block-bytes", type=int, default=16384)
     parser.add_argument("--chain", type=int, default=16)
     parser.add_argument(
-        "--link-mbit-s", type=float, default=0, help="lumps as on a link of this rate; 0: unlimited"
+        "--link-mbit-s", type=float, default=0, help="batches as on a link of this rate; 0: unlimited"
     )
     parser.add_argument("--receive-one-by-one", action="store_true", help="as behind a switch")
     parser.add_argument("--send-one-by-one", action="store_true", help="as there before Linux 6.11")

@@ -238,8 +238,8 @@ def _sockets(core: Core, chance: random.Random, counts: list[int], rounds: int) 
             length = chance.choice([0, 1, 80, 592, 1400])
             datagrams = [bytes(length)] * chance.randint(1, 40)
             try:
-                at, lump_bytes = chance.randrange(len(datagrams) + 1), chance.choice([0, 600, 5000, 65000])
-                core.send(one.fileno(), ADDRESS, port, datagrams, at, lump_bytes, chance.random() < 0.5)
+                at, batch_bytes = chance.randrange(len(datagrams) + 1), chance.choice([0, 600, 5000, 65000])
+                core.send(one.fileno(), ADDRESS, port, datagrams, at, batch_bytes, chance.random() < 0.5)
             except OSError:
                 continue  # the kernel does not put that together
             counts[2] += core.receive(one.fileno(), chance.choice([port, 1]))[1]

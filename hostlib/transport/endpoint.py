@@ -45,10 +45,10 @@ _MAX_DATAGRAM_BYTES = 65_535
 _RECEIVES_PER_WAKEUP = 32
 _BUFFER_BYTES = 3 * _MAX_DATAGRAM_BYTES
 """Filled from its start in each turn, so most of it is hardly ever touched."""
-_LUMP_S = 0.001
-_LONGEST_LUMP_BYTES = 65_000
-"""A lump is one datagram to the kernel, of at most 65,507 bytes."""
-_LONGEST_LUMP_DATAGRAMS = 64
+_BATCH_S = 0.001
+_LONGEST_BATCH_BYTES = 65_000
+"""A batch is one datagram to the kernel, of at most 65,507 bytes."""
+_LONGEST_BATCH_DATAGRAMS = 64
 """UDP_MAX_SEGMENTS of Linux, until 6.9."""
 _SEGMENT_SIZE = struct.Struct("=H")
 _UINT = struct.Struct("=I")
@@ -58,9 +58,9 @@ _UINT = struct.Struct("=I")
 class EndpointOptions:
     """Bounds of an endpoint."""
 
-    lump_bytes: int = 8 * VALUE_FRAME_BYTES
+    batch_bytes: int = 8 * VALUE_FRAME_BYTES
     """What of a burst is handed to the kernel as one, counted in frames: a shaped link sends it at once. A
-    lump has one datagram at least."""
+    batch has one datagram at least."""
     queue_datagrams: int = 8192
     """Datagrams that wait for the socket to become writable; more are dropped and counted."""
     sends_together: bool = True
@@ -75,16 +75,16 @@ class EndpointOptions:
     def of_link(cls, link_bit_s: float) -> EndpointOptions:
         """For a link (0: unlimited) on which a batch of datagrams should take hardly any time.
 
-        A lump leaves before its time, as if the link were faster than it is: on a slow one a node that asks a
-        little later than others would find the first answers gone that it could have shared.
+        A batch leaves before its time, as if the link were faster than it is: on a slow one a node that asks
+        a little later than others would find the first answers gone that it could have shared.
         """
-        fitting = int(_LUMP_S * link_bit_s / 8) if link_bit_s else _LONGEST_LUMP_BYTES
-        return cls(lump_bytes=min(_LONGEST_LUMP_BYTES, fitting))
+        fitting = int(_BATCH_S * link_bit_s / 8) if link_bit_s else _LONGEST_BATCH_BYTES
+        return cls(batch_bytes=min(_LONGEST_BATCH_BYTES, fitting))
 
-    def lump_datagrams(self, datagram_bytes: int) -> int:
+    def gso_datagrams(self, datagram_bytes: int) -> int:
         """Return how many datagrams of this length are one batch for the kernel."""
-        fitting = self.lump_bytes // (FRAME_HEADER_BYTES + datagram_bytes)
-        return max(1, min(_LONGEST_LUMP_DATAGRAMS, fitting))
+        fitting = self.batch_bytes // (FRAME_HEADER_BYTES + datagram_bytes)
+        return max(1, min(_LONGEST_BATCH_DATAGRAMS, fitting))
 
 
 @dataclass(slots=True)
@@ -125,9 +125,9 @@ class _Waiting:
     datagrams: list[bytes]
     at: int = 0
 
-    def lump(self, options: EndpointOptions) -> list[bytes]:
+    def gso_batch(self, options: EndpointOptions) -> list[bytes]:
         """Return the first datagrams of one length, as many as one batch takes."""
-        longest = options.lump_datagrams(len(self.datagrams[self.at]))
+        longest = options.gso_datagrams(len(self.datagrams[self.at]))
         return list(next(groupby(self.datagrams[self.at : self.at + longest], len))[1])
 
 
@@ -247,7 +247,7 @@ class UdpEndpoint:
                 if error.errno in _NO_SEGMENTATION and self._segmentation:
                     self._segmentation = False
                     continue
-                lost = self._next_lump(waiting)
+                lost = self._next_batch(waiting)
                 count, sent_bytes = len(lost), sum(map(len, lost))
                 self.stats.queue_drops += count  # no route, or the interface's queue is full
             waiting.at += count
@@ -260,9 +260,9 @@ class UdpEndpoint:
         if self._core is not None:
             return self._core.send(
                 self._socket.fileno(), waiting.address, KV_PORT, waiting.datagrams, waiting.at,
-                self._options.lump_bytes, self._segmentation,
+                self._options.batch_bytes, self._segmentation,
             )  # fmt: skip
-        datagrams = self._next_lump(waiting)
+        datagrams = self._next_batch(waiting)
         if len(datagrams) == 1:
             self._socket.sendto(datagrams[0], (waiting.address, KV_PORT))
         else:
@@ -270,9 +270,9 @@ class UdpEndpoint:
             self._socket.sendmsg(datagrams, [segment], 0, (waiting.address, KV_PORT))
         return len(datagrams), sum(map(len, datagrams))
 
-    def _next_lump(self, waiting: _Waiting) -> list[bytes]:
+    def _next_batch(self, waiting: _Waiting) -> list[bytes]:
         """What the kernel is given as one next, and takes or refuses."""
-        return waiting.lump(self._options) if self._segmentation else [waiting.datagrams[waiting.at]]
+        return waiting.gso_batch(self._options) if self._segmentation else [waiting.datagrams[waiting.at]]
 
     def _on_readable(self) -> None:
         """Take what has come, up to a bound, and hand it over by sender.

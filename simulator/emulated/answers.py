@@ -31,8 +31,8 @@ class SocketBacklog:
         machine = self._machine
         if machine.buffer_share:
             sent = [ask for ask in asks if ask.part != QUESTION]
-            lumps = -(-fragments_of(sent) // machine.lump_fragments)
-            extra_bytes = lumps * machine.buffer_share * self._value_bytes
+            batches = -(-fragments_of(sent) // machine.batch_fragments)
+            extra_bytes = batches * machine.buffer_share * self._value_bytes
             self._overheads_s.append((self._egress.free_s, extra_bytes / self._egress.bytes_per_s))
 
     def said_ms(self, wait_ms: float) -> float:

@@ -381,7 +381,7 @@ def traces(program: CompiledProgram, merging: bool, seeds: range) -> Iterator[tu
             yield real, model, Trace(seed, (real, model))
 
 
-@pytest.mark.parametrize("merging", [True, False])
+@pytest.mark.parametrize("merging", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_simulators_switch_does_what_the_p4_program_does(program: CompiledProgram, merging: bool) -> None:
     done: Counter[str] = Counter()
     for real, model, trace in traces(program, merging, range(3)):

@@ -255,13 +255,16 @@ def test_a_lane_settles_many_as_one_after_the_other(compiled: Core, answers: lis
     now_s = 1.0
     for count, later_s, backlog_ms, merged, expires in answers:
         now_s += later_s
-        for one, sent in zip(lanes, flying, strict=True):
+        for one, sent, core in zip(lanes, flying, (None, compiled), strict=True):
             if expires:
                 one.expire(now_s)
             sent.extend(one.take(now_s))
             some = [sent.pop(0) for _ in range(min(count, len(sent)))]
-            if some:
-                one.settle_run(some, now_s, None if backlog_ms is None else [backlog_ms] * len(some), merged)
+            if core is not None and some:
+                backlogs_ms = None if backlog_ms is None else [backlog_ms] * len(some)
+                core.settle(one, some, now_s, backlogs_ms, merged)
+            for request in some if core is None else ():
+                one.settle(request, now_s, backlog_ms, merged)
         python, native_ = (
             (
                 one.window,

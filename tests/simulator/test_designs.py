@@ -154,7 +154,7 @@ def test_where_nodes_lend_the_emulator_has_no_storage_nodes_and_an_index() -> No
     carried = emulator.matched(pool=True)
     assert carried.lends
     assert carried.nodes.hints == "homes"
-    assert carried.machine.lump_fragments > 1
+    assert carried.machine.batch_fragments > 1
 
 
 def test_the_emulators_lenders_are_asked_for_by_an_index_alone() -> None:

@@ -36,7 +36,7 @@ LENT = BUSY.changed(
     direct={"front": "switches"},
     control={"push": False},
 )
-TIMELESS = {"lump_fragments": 2}
+TIMELESS = {"batch_fragments": 2}
 """A machine that takes no time."""
 
 
@@ -113,12 +113,12 @@ def test_the_index_hears_of_all_that_a_node_has_come_to_hold() -> None:
 
 def test_a_host_counts_buffers_as_waiting_until_what_they_hold_has_left_in_whole_milliseconds() -> None:
     loop, link = Loop(), Link("egress", 1e6, 0.0)
-    machine = Machine(pace=2.0, cores=2, buffer_share=1.5, lump_fragments=4)
+    machine = Machine(pace=2.0, cores=2, buffer_share=1.5, batch_fragments=4)
     backlog = SocketBacklog(loop, link, 1000.0, machine)
     block = Block(b"a", 0, b"", "node1", (1, 5))
     link.send(0.0, 5000.0, 1000.0)
     backlog.handed_over([Ask(block, 1, 5, "node2", 1), Ask(block, QUESTION, 1, "node2", 1)])
-    assert backlog.said_ms(5.0) == 8.0  # two lumps, 3 ms, on top
+    assert backlog.said_ms(5.0) == 8.0  # two batches, 3 ms, on top
     assert backlog.said_ms(5.0 - 0.9) == 8.0
     assert backlog.said_ms(5.0 - 1.1) == 6.0
     left = loop.event()

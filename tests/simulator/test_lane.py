@@ -78,7 +78,7 @@ def test_as_many_fragments_may_be_in_flight_as_at_a_host(
         if not flying:
             break
         now_s += later_s
-        host.settle_run([flying.pop(0)], now_s, None if backlog_ms is None else [backlog_ms], merged)
+        host.settle(flying.pop(0), now_s, backlog_ms, merged)
         lane.settle(1, now_s, backlog_ms, merged)
         taken = host.take(now_s)
         assert len(list(lane.take(now_s))) == len(taken)

@@ -134,7 +134,7 @@ def test_a_slow_machine_makes_nodes_miss_answers_that_they_could_have_shared(tmp
 
 def test_buffers_that_count_as_backlog_make_nodes_ask_for_less_at_once(tmp_path: Path) -> None:
     plain = crowd(tmp_path, pool=NO_POOL)
-    counted = crowd(tmp_path, pool=NO_POOL, machine={"buffer_share": 4.0, "lump_fragments": 1})
+    counted = crowd(tmp_path, pool=NO_POOL, machine={"buffer_share": 4.0, "batch_fragments": 1})
     assert counted.longest_queue_s < plain.longest_queue_s
 
 

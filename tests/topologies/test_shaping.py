@@ -22,7 +22,7 @@ from hostlib.protocol.wire import (
     OP_VALUE,
     VALUE_FRAME_BYTES,
 )
-from tests.topologies.traffic import LUMP, message
+from tests.topologies.traffic import BATCH, message
 from topologies import shaping
 from topologies.engines import make_engine
 from topologies.errors import TopologyError
@@ -125,7 +125,7 @@ class TestNetwork:
         assert ops[-10:] == [block] * 10
         # The link is no faster than it was, but for bursts and what each queue begins with.
         sent_bytes = 30 * VALUE_FRAME_BYTES + 15 * HEADER_FRAME_BYTES
-        at_once = burst_bytes(RATE_BIT_S) + 3 * LUMP * VALUE_FRAME_BYTES
+        at_once = burst_bytes(RATE_BIT_S) + 3 * BATCH * VALUE_FRAME_BYTES
         assert (came[-1][1] - came[0][1]) * RATE_BIT_S / 8 > sent_bytes - at_once
 
     @pytest.mark.parametrize("role", ["host", "switch"])

@@ -12,7 +12,7 @@ import sys
 from hostlib.protocol.wire import KV_HEADER_BYTES, KV_PORT, Message, encode, op_of
 from hostlib.transport.endpoint import UDP_SEGMENT
 
-LUMP = 5
+BATCH = 5
 """Datagrams that a host hands to the kernel as one."""
 SO_TIMESTAMPNS = 35
 WAIT_S = 30.0
@@ -32,18 +32,18 @@ def frame(datagram: bytes) -> bytes:
 
 
 def send_as_host(interface: str, op: int, count: int) -> None:
-    """In lumps, where the kernel takes them."""
+    """In batches, where the kernel takes them."""
     datagram = message(op)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
         sender.connect(("10.0.0.3", KV_PORT))
         segment = [(socket.IPPROTO_UDP, UDP_SEGMENT, struct.pack("=H", len(datagram)))]
-        for first in range(0, count, LUMP):
-            lump = [datagram] * min(LUMP, count - first)
+        for first in range(0, count, BATCH):
+            batch = [datagram] * min(BATCH, count - first)
             try:
-                sender.sendmsg(lump, segment)
+                sender.sendmsg(batch, segment)
             except OSError:  # before Linux 6.11
-                for one in lump:
+                for one in batch:
                     sender.send(one)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workload.compression import BlockSizes, CompressionError, find_compression
-from workload.levels import ADAPTIVE, LADDERS, Ladder, find_ladder, level_key, make_sizes, parse_level
+from workload.levels import ADAPTIVE, LADDERS, Ladder, find_ladder, level_key, make_sizes
 
 KEY = bytes(range(16))
 
@@ -45,11 +45,6 @@ def test_what_is_stored_of_a_block_is_itself_or_each_of_its_levels() -> None:
 
 
 def test_a_level_is_a_number_or_adaptive() -> None:
-    assert parse_level("12") == 12
-    assert parse_level(ADAPTIVE) == ADAPTIVE
-    for text in ("", "high", "-1", "1.5", "٣"):
-        with pytest.raises(CompressionError, match="a whole number or adaptive"):
-            parse_level(text)
     assert isinstance(make_sizes("kivi", ADAPTIVE, 65, 2.0), Ladder)
     assert make_sizes("kivi", 2, 65, 2.0) == BlockSizes(65, find_compression("kivi", 2))
     assert make_sizes("none", None, 65, 2.0) == BlockSizes(65)

@@ -81,7 +81,7 @@ def _hosts(size_bytes: int, what: str, arguments: Sequence[str]) -> Costs:
 def _bare_udp(size_bytes: int, seconds: float) -> Costs:
     """The same datagrams, given to the kernel as many at once as hosts give it."""
     datagram_bytes = KV_HEADER_BYTES + size_bytes
-    together = EndpointOptions.of_link(0).lump_datagrams(datagram_bytes)
+    together = EndpointOptions.of_link(0).gso_datagrams(datagram_bytes)
     program = str(native_programs.program("udp"))
     duration_ms = str(round(1000 * seconds))
     receive = [program, "receive", ADDRESS, str(datagram_bytes), duration_ms]

@@ -82,6 +82,7 @@ def test_hits_that_wait_for_a_busy_home_miss_the_goal() -> None:
         assert len(point.missed()) == missed
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_storage_nodes_fill_a_nodes_link_and_lose_little_on_a_real_network(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_the_page_needs_no_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
-@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("width", [400, pytest.param(1400, marks=pytest.mark.slow)])
 def test_a_browser_draws_it_without_errors(tmp_path: Path, width: int) -> None:
     page_with_a_plot().write(tmp_path / "page.html")
     done = subprocess.run(

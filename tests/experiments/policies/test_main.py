@@ -75,6 +75,7 @@ def test_bad_options(arguments: tuple[str, ...], reason: str) -> None:
         parse_options(arguments)
 
 
+@pytest.mark.slow
 def test_blocks_and_links_may_be_others_and_results_say_so(make: Callable[..., Done], tmp_path: Path) -> None:
     trace = tmp_path / "some.jsonl"
     trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 80).requests))

@@ -7,9 +7,9 @@ import pytest
 from controller.policies.reuse.reuse_parts import Tuning
 from experiments.policies.cross import BASELINES, CANDIDATES, cross, quarters, quarters_of
 from experiments.policies.cross_tables import write_cross
-from experiments.policies.kept import Member, generated, label, measure
 from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.replay import replay
+from experiments.policies.replay_cache import Member, generated, label, measure
 from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import Trace

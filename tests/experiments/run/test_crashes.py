@@ -19,6 +19,7 @@ from emulator.result import PROGRAM
 from emulator.scenario import make_scenario
 from experiments.logs import open_network
 from scenario.modes import MODES
+from tests.slow import rest_slow
 from topologies.engines import Embedded
 from topologies.fabric import Fabric
 from topologies.network import Network
@@ -73,7 +74,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.mark.parametrize(
     "name",
-    ["store1", "s1", *(pytest.param(name, marks=pytest.mark.slow) for name in ("node2", "controller"))],
+    rest_slow(["s1"], ["store1", "s1", "node2", "controller"]),
 )
 def test_who_crashed_is_named_with_its_last_lines(stage: Stage, name: str) -> None:
     check_crash_of(stage, name)

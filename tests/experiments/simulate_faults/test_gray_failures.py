@@ -12,13 +12,11 @@ from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import GRAY_FAULTS, Fault, Plan
 from experiments.simulate_faults.run import Outcome, run
-from tests.slow import rest_slow
 from topologies.engines import Artifacts, make_engine
 
 OPERATIONS = 1_000
 FROM_S, FOR_S = 2.0, 7.0
 SEED = 2
-QUICK = ("black_hole",)
 FAILED = ("TransferTimeoutError", "PutRefusedError", "CorruptBlockError", "OverloadedError")
 
 
@@ -45,7 +43,8 @@ def failed_by_cuts(artifacts: Artifacts) -> int:
     return failed(run(plan_of(SEED, "cut"), artifacts))
 
 
-@pytest.mark.parametrize("kind", rest_slow(QUICK, GRAY_FAULTS))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GRAY_FAULTS)
 def test_no_more_fails_than_where_a_storage_node_is_cut_off(
     artifacts: Artifacts, failed_by_cuts: int, kind: str
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_scheduler_killed_half_way_is_a_clear_error_and_nothing_is_lost(tmp_pa
     assert seen[0] == kept
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
     wanted = scenarios(4, requests=20)

@@ -105,6 +105,7 @@ def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
     run_virtual(play())
 
 
+@pytest.mark.slow
 def test_a_look_up_for_131072_tokens_over_eight_ranks_asks_few_questions() -> None:
     """All of them, 65,536, take longer than the time for a look-up."""
     blocks, ranks = 8192, 8

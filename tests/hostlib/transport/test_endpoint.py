@@ -64,10 +64,10 @@ UDP_NO_CHECK6_RX = 102
 MIXED = [bytes([n]) * length for n, length in enumerate([560] * 20 + [48] * 3 + [1] + [560] * 9)]
 
 
-@pytest.mark.parametrize("lump_bytes", [1, 8 * 602, 64_000])
-def test_datagrams_arrive_as_they_were_sent(lump_bytes: int) -> None:
+@pytest.mark.parametrize("batch_bytes", [1, 8 * 602, 64_000])
+def test_datagrams_arrive_as_they_were_sent(batch_bytes: int) -> None:
     async def main() -> None:
-        with Pair(EndpointOptions(lump_bytes=lump_bytes)) as pair:
+        with Pair(EndpointOptions(batch_bytes=batch_bytes)) as pair:
             pair.sender.send(pair.destination, MIXED)
             await until(lambda: len(pair.arrived) == len(MIXED))
             assert pair.arrived == MIXED
@@ -81,22 +81,22 @@ def test_datagrams_arrive_as_they_were_sent(lump_bytes: int) -> None:
 
 
 @pytest.mark.parametrize(("link_bit_s", "datagrams"), [(0.0, 64), (1e9, 64), (20e6, 4), (5e6, 1), (1e3, 1)])
-def test_a_lump_takes_no_more_than_a_millisecond_of_the_link(link_bit_s: float, datagrams: int) -> None:
-    assert EndpointOptions.of_link(link_bit_s).lump_datagrams(560) == datagrams
+def test_a_batch_takes_no_more_than_a_millisecond_of_the_link(link_bit_s: float, datagrams: int) -> None:
+    assert EndpointOptions.of_link(link_bit_s).gso_datagrams(560) == datagrams
 
 
 SMALL_AND_LARGE = [bytes(80)] * 100 + [bytes(592)] * 100
 
 
 @pytest.mark.parametrize(
-    ("link_bit_s", "lumps"),
+    ("link_bit_s", "batches"),
     [
         (0.0, [(64, 80), (36, 80), (64, 592), (36, 592)]),
         (40e6, [(40, 80), (40, 80), (20, 80), *[(7, 592)] * 14, (2, 592)]),
         (1e6, [(1, 80)] * 100 + [(1, 592)] * 100),
     ],
 )
-def test_what_leaves_as_one_is_bounded_in_bytes(link_bit_s: float, lumps: list[tuple[int, int]]) -> None:
+def test_what_leaves_as_one_is_bounded_in_bytes(link_bit_s: float, batches: list[tuple[int, int]]) -> None:
     """How many datagrams of which length: the loopback interface gives as one what was sent as one."""
 
     def receive(receiver: socket.socket) -> tuple[int, int]:
@@ -112,9 +112,9 @@ def test_what_leaves_as_one_is_bounded_in_bytes(link_bit_s: float, lumps: list[t
             with contextlib.closing(sender):
                 sender.send(receiver.getsockname()[0], SMALL_AND_LARGE)
                 await until(lambda: sender.stats.sent == len(SMALL_AND_LARGE))
-            return [receive(receiver) for _ in lumps]
+            return [receive(receiver) for _ in batches]
 
-    assert asyncio.run(main()) == lumps
+    assert asyncio.run(main()) == batches
 
 
 class UnwillingCore:
@@ -131,13 +131,13 @@ class UnwillingCore:
         port: int,
         datagrams: list[bytes],
         at: int,
-        lump_bytes: int,
+        batch_bytes: int,
         together: bool,
     ) -> tuple[int, int]:
         error = self._refuses(together and len(datagrams) - at > 1)
         if error is not None:
             raise error
-        return self._send(fd, address, port, datagrams[: at + 3], at, lump_bytes, together)
+        return self._send(fd, address, port, datagrams[: at + 3], at, batch_bytes, together)
 
 
 def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(
@@ -176,7 +176,7 @@ def test_a_full_socket_makes_datagrams_wait_in_order(
             return super().sendmsg(*arguments)  # type: ignore[arg-type]  # passed through
 
     async def main() -> None:
-        with Pair(EndpointOptions(lump_bytes=4 * 602)) as pair:
+        with Pair(EndpointOptions(batch_bytes=4 * 602)) as pair:
             for _ in range(5):
                 pair.sender.send(pair.destination, MIXED)
             assert pair.sender.queued_bytes >= 5 * sum(map(len, MIXED))

@@ -82,6 +82,7 @@ def test_small_blocks_are_kept_as_large_ones_of_as_many_tokens(parts: int) -> No
     assert small / parts == pytest.approx(whole, rel=0.03)
 
 
+@pytest.mark.slow
 def test_bursts_do_not_displace_what_is_asked_for_seldom_and_for_ever() -> None:
     trace = generate("decoys", 1, 2000)
     ours, _ = ask(Reuse(1000), trace)

@@ -28,6 +28,7 @@ def test_a_digest_costs_controller_and_switch_little_cpu_time(tmp_path: Path) ->
     assert cost.writes < cost.digests  # bursts are written together
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_entries_are_seen_to_follow_their_list(tmp_path: Path) -> None:

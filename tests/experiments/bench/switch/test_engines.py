@@ -13,6 +13,7 @@ from experiments.bench.switch.workloads import BLOCKS, FRAGMENTS, NODES, WORKLOA
 from topologies.engines import make_engine
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]

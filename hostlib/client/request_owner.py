@@ -28,7 +28,7 @@ class Taken(NamedTuple):
     epoch: int
 
 
-class Asker(Protocol):
+class RequestOwner(Protocol):
     """What a request belongs to."""
 
     @property
