@@ -21,7 +21,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled validate study claims worth stf testgen corpus test test-slow test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled validate study claims worth stf testgen corpus test test-slow test-cluster test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -39,7 +39,7 @@ help-all: ## all targets, and the variables of the main ones
 	@echo "  LEAVES SPINES PODS PLACEMENT   e.g.  make topo TOPO=leafspine LEAVES=2"
 	@echo "Of run and topo: TRACE=file|folder SESSIONS_PER_HOUR HOURS BLOCK_TOKENS LOOP REQUESTS START SPEED HOSTS STORES SCHEDULER POLICY POOL_BLOCKS"
 	@echo "  TTFT_SLO EVICTION TIERS GATE HINTS PUSH JOINING REQUESTS_FIRST RUNS TENANTS SECURE"
-	@echo "  METRICS TRACES PCAP            e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
+	@echo "  METRICS TRACES PCAP SERVERS    e.g.  make run HOSTS=4 POLICY=lru RUNS=5"
 	@echo "  MODES: what is compared, of"
 	@echo "    no_pool (the switch forwards), merging (it merges), pool (it merges and pools), phantom (a pool that no GET finds)"
 	@echo "Of incast: NODES PATTERNS MODES BLOCKS BURSTS QUICK"
@@ -149,6 +149,9 @@ test: $(READY_ALL) $(SHELL_READY) ## every test that this machine can run
 test-slow: $(READY_ALL) ## the tests that take long (Prometheus, tshark, a browser, from Debian), and made-up examples by the hundred
 	@sh scripts/test-slow-setup.sh
 	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=20 -m "slow or hypothesis" tests
+
+test-cluster: $(READY_ALL) ## the tests of SERVERS, on two and three servers that they make (root, openssh-server)
+	@$(PYTHON) -m pytest -n 0 -m cluster -rs tests/cluster/live
 
 test-bmv2: $(READY_ALL) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests

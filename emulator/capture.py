@@ -17,7 +17,8 @@ from pathlib import Path
 
 from commands.errors import ExperimentError
 from topologies.fabric import Fabric
-from topologies.network import Network, Process, end_process
+from topologies.process import Process, end_process
+from topologies.running import RunningNetwork
 
 BUFFER_KIB = 32 << 10
 """Of the kernel's, for each capture."""
@@ -68,7 +69,11 @@ class Capture:
 
 @contextmanager
 def capturing(
-    network: Network, places: Sequence[Place], directory: Path, expression: str = "", bytes_each: int = 0
+    network: RunningNetwork,
+    places: Sequence[Place],
+    directory: Path,
+    expression: str = "",
+    bytes_each: int = 0,
 ) -> Iterator[list[Capture]]:
     """Capture until the end of the block, one file a place; `bytes_each` of a packet, WHOLE_PACKETS for all.
 
@@ -84,10 +89,11 @@ def capturing(
 
 @contextmanager
 def _running(
-    network: Network, place: Place, capture: Capture, expression: str, bytes_each: int
+    network: RunningNetwork, place: Place, capture: Capture, expression: str, bytes_each: int
 ) -> Iterator[None]:
     command = [
-        "tcpdump", "-n", "-i", place.interface, "-w", str(capture.file), "-s", str(bytes_each), "-Z", "root",
+        "tcpdump", "-n", "-i", place.interface, "-w", str(network.seen_by(place.switch, capture.file)),
+        "-s", str(bytes_each), "-Z", "root",
         "-B", str(BUFFER_KIB), "--time-stamp-precision=nano",
         *(["-y", "LINUX_SLL2"] if place.port is None else []), *([expression] if expression else []),
     ]  # fmt: skip
@@ -104,6 +110,7 @@ def _running(
         process.wait(READY_TIMEOUT_S)
     finally:
         end_process(process)
+    network.fetch(place.switch, capture.file)
     if lost := _LOST.search(log.read_text(errors="replace")):
         capture.lost = int(lost[1])
 

@@ -26,11 +26,11 @@ from topologies.certificates import SERVER_NAME, Certificates
 from topologies.engines import Artifacts
 from topologies.fabric import STORE, Endpoint, Fabric
 from topologies.fabric import Port as FabricPort
-from topologies.network import Network
+from topologies.running import RunningNetwork
 
 
 def start_controller(
-    config: Config, network: Network, directory: Path, events: Events | None = None
+    config: Config, network: RunningNetwork, directory: Path, events: Events | None = None
 ) -> LineProcess:
     """Start it with its files in `directory`; it says "ready" when the switches are as they should be."""
     path, result = directory / "controller.json", directory / "controller.result.json"
@@ -50,7 +50,7 @@ NO_TENANTS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 def switch_configs(
-    network: Network,
+    network: RunningNetwork,
     artifacts: Artifacts,
     pool: PoolSize,
     tenants: Mapping[str, tuple[int, ...]] = NO_TENANTS,
@@ -63,7 +63,11 @@ def switch_configs(
 
 
 def _switch(
-    network: Network, artifacts: Artifacts, pool: PoolSize, name: str, tenants: Mapping[str, tuple[int, ...]]
+    network: RunningNetwork,
+    artifacts: Artifacts,
+    pool: PoolSize,
+    name: str,
+    tenants: Mapping[str, tuple[int, ...]],
 ) -> SwitchConfig:
     fabric = network.fabric
     return SwitchConfig(

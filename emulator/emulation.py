@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from controller.config import Config
 from emulator.control_plane import stand_behind, start_controller
 from emulator.host_configs import INDEX, ROUTER, router_socket, write_host_configs
-from emulator.machine import CpuTime, CpuUse, CpuWatch, cpu_time
+from emulator.machine import CpuTime, CpuUse
+from emulator.machines import Machines, ThisMachine
 from emulator.processes import (
     READY_TIMEOUT_S,
     Events,
@@ -31,7 +32,8 @@ from emulator.scenario import Scenario, controller_config
 from emulator.timeline import Sample, Timeline, progress_of
 from scenario.modes import Mode
 from topologies.engines import Artifacts
-from topologies.network import Network, Process, end_processes
+from topologies.process import Process, end_processes
+from topologies.running import RunningNetwork
 
 START_DELAY_S = 0.5
 SILENCE_S = 60.0
@@ -75,6 +77,8 @@ class Measurements:
     usage: dict[str, CpuTime] = field(default_factory=dict)
     """CPU time while the trace ran, by role: node, store, switch, controller, watch (this process),
     router or index where there is one."""
+    control_apart: bool = False
+    """Whether the controller had a machine of its own."""
     usage_s: float = 0.0
     """How long that was: a little more than `wall_s`, from before the start to after the end."""
 
@@ -98,12 +102,15 @@ class Emulation:
     def __init__(
         self,
         scenario: Scenario,
-        network: Network,
+        network: RunningNetwork,
         artifacts: Artifacts,
         watch: Watch = lambda running: nullcontext(),
         kv_file: Path | None = None,
+        machines: Machines | None = None,
     ) -> None:
-        """`watch` is entered while hosts, controller and switches run; `kv_file` is real KV for blocks."""
+        """`watch` is entered while hosts, controller and switches run; `kv_file` is real KV for blocks.
+        `machines`: those that the network is on, if it is not on this one."""
+        self._machines = ThisMachine(network) if machines is None else machines
         self._kv_file = kv_file
         self._scenario, self._network, self._artifacts = scenario, network, artifacts
         self._watch = watch
@@ -126,7 +133,7 @@ class Emulation:
         try:
             router = router_socket(self._scenario, directory)
             config = controller_config(self._scenario, self._network, self._artifacts, mode, router)
-            play = _Play(self._scenario, self._network, directory, self._watch, self._kv_file)
+            play = _Play(self._scenario, self._network, self._machines, directory, self._watch, self._kv_file)
             return play.run(mode, config, partial(do, play))
         finally:
             self._network.stop_switches()
@@ -134,9 +141,16 @@ class Emulation:
 
 class _Play:
     def __init__(
-        self, scenario: Scenario, network: Network, directory: Path, watch: Watch, kv_file: Path | None
+        self,
+        scenario: Scenario,
+        network: RunningNetwork,
+        machines: Machines,
+        directory: Path,
+        watch: Watch,
+        kv_file: Path | None,
     ) -> None:
         self._scenario, self._network, self._directory = scenario, network, directory
+        self._machines = machines
         self._watch, self._kv_file = watch, kv_file
         self._events: Events = queue.SimpleQueue()
 
@@ -161,19 +175,18 @@ class _Play:
 
     def idle(self, running: Running, beside: _Beside) -> float:
         """Cores that all of it takes without a request."""
-        watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
-        watch.start()
+        watch = self._machines.watch()
         running.timeline.start()
         hosts = (*running.nodes, *running.stores, *beside.values())
         processes = [host.process for host in (*hosts, running.controller)]
         processes += self._network.switch_processes.values()
         start_s = monotonic_start(START_DELAY_S)
         for host in hosts:
-            host.send(f"start {start_s}")
+            self._start_at(host, start_s)
         time.sleep(2 * START_DELAY_S)
-        before_s, began_s = cpu_time(processes).total_s + time.process_time(), time.monotonic()
+        before_s, began_s = self._machines.cpu_time(processes).total_s + time.process_time(), time.monotonic()
         time.sleep(IDLE_S)
-        used_s = cpu_time(processes).total_s + time.process_time() - before_s
+        used_s = self._machines.cpu_time(processes).total_s + time.process_time() - before_s
         took_s = time.monotonic() - began_s
         watch.stop()
         running.timeline.stop()
@@ -182,10 +195,9 @@ class _Play:
     def measure(self, running: Running, beside: _Beside, on_progress: OnProgress) -> Measurements:
         """Play the trace."""
         workers, stores, controller = running.nodes, running.stores, running.controller
-        measured = Measurements(started_s=time.monotonic())
+        measured = Measurements(started_s=time.monotonic(), control_apart=self._machines.control_apart)
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
-        watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
-        watch.start()
+        watch = self._machines.watch()
         running.timeline.start()
         parts: dict[str, list[Process]] = {
             "node": [worker.process for worker in workers],
@@ -194,14 +206,14 @@ class _Play:
             "controller": [controller.process],
             **{name: [process.process] for name, process in beside.items()},
         }
-        before, since_s = _used_by(parts), time.monotonic()
+        before, since_s = self._used_by(parts), time.monotonic()
         start_s = measured.start_s = monotonic_start(START_DELAY_S)
         for host in (*workers, *stores, *beside.values()):
-            host.send(f"start {start_s}")
+            self._start_at(host, start_s)
         players = [*workers, *(process for name, process in beside.items() if name == ROUTER)]
         report = _at_most_every(REPORT_S, lambda: self._report(workers, on_progress))
         wait_for("finished", players, self._events, SILENCE_S, report)
-        after = _used_by(parts)
+        after = self._used_by(parts)
         measured.usage, measured.usage_s = _less(after, before), time.monotonic() - since_s
         self._report(workers, on_progress)
         measured.wall_s = round(time.monotonic() - start_s, 3)
@@ -218,8 +230,20 @@ class _Play:
         measured.stores = {name: self._result(name) for name in self._scenario.fabric.stores}
         return measured
 
+    def _used_by(self, parts: Mapping[str, Sequence[Process]]) -> dict[str, CpuTime]:
+        own = os.times()
+        return {
+            **{role: self._machines.cpu_time(processes) for role, processes in parts.items()},
+            "watch": CpuTime(own.user, own.system),
+        }
+
+    def _start_at(self, host: LineProcess, start_s: float) -> None:
+        """Tell a host when second 0 is (our CLOCK_MONOTONIC); it is told by its own clock."""
+        ahead_s = 0.0 if host.name in BESIDE else self._network.clock_ahead_s(host.name)
+        host.send(f"start {start_s + ahead_s}")
+
     def _start_hosts(self) -> dict[str, LineProcess]:
-        configs = write_host_configs(self._scenario, self._directory, self._kv_file)
+        configs = write_host_configs(self._scenario, self._directory, self._kv_file, self._network.seen_by)
         return {name: self._start_host(name, path) for name, path in configs.items()}
 
     def _start_host(self, name: str, config: Path) -> LineProcess:
@@ -227,8 +251,10 @@ class _Play:
         popen: Callable[..., Process] = partial(self._network.popen, name)
         if name in BESIDE:
             module, popen = BESIDE[name], self._network.popen_here
+        else:
+            self._network.send(name, self._directory.glob(f"{name}.*"))
+            config = self._network.seen_by(name, config)
         command = [sys.executable, "-m", module, str(config)]
-
         return LineProcess(name, command, self._directory / f"{name}.log", popen, self._events)
 
     def _report(self, workers: Sequence[LineProcess], on_progress: OnProgress) -> None:
@@ -244,16 +270,11 @@ class _Play:
         return sum(self._network.transmitted_bytes(name) for name in self._scenario.fabric.answering)
 
     def _result(self, name: str) -> dict[str, Any]:
-        result: dict[str, Any] = json.loads((self._directory / f"{name}.result.json").read_text())
+        path = self._directory / f"{name}.result.json"
+        if name in self._scenario.fabric.hosts:
+            self._network.fetch(name, path)
+        result: dict[str, Any] = json.loads(path.read_text())
         return result
-
-
-def _used_by(parts: Mapping[str, Sequence[Process]]) -> dict[str, CpuTime]:
-    own = os.times()
-    return {
-        **{role: cpu_time(processes) for role, processes in parts.items()},
-        "watch": CpuTime(own.user, own.system),
-    }
 
 
 def _less(after: Mapping[str, CpuTime], before: Mapping[str, CpuTime]) -> dict[str, CpuTime]:

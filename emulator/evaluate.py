@@ -112,4 +112,6 @@ def strain(measured: Measurements) -> Strain:
     late = {name: one["process"]["timer_late_ms"]["p99"] for name, one in watched.items()}
     dropped = {f"by the socket of {name}": host["endpoint"]["dropped"] for name, host in hosts.items()}
     control = measured.usage["controller"].total_s / (measured.usage_s * usable_cores())
+    if measured.control_apart:
+        control = 0.0  # it takes nothing from the hosts
     return Strain(measured.cpu, late, dropped, control)

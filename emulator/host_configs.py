@@ -4,7 +4,7 @@ one."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from emulator.scenario import Scenario
@@ -21,14 +21,22 @@ Preloads = Mapping[str, Sequence[tuple[bytes, int]]]
 """Keys and fragments of what a host that answers GETs, by its address, holds from the start."""
 LOOKS_PER_S = 640.0
 """At how late timers are, by all hosts together: a look wakes a process, and that is 70 us of CPU."""
+SeenBy = Callable[[str, Path], Path]
+"""Where a host finds what is at a path of ours (topologies.running)."""
 ROUTER, INDEX = "router", "index"
 """The names of their processes and files; no host has them."""
 
 
-def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None = None) -> dict[str, Path]:
+def write_host_configs(
+    scenario: Scenario,
+    directory: Path,
+    kv_file: Path | None = None,
+    seen_by: SeenBy = lambda name, path: path,
+) -> dict[str, Path]:
     """A configuration file for every host, the router and the index, and the files these name; name -> path.
 
-    `kv_file` is what blocks hold, if it is real KV (emulator.real_kv).
+    `kv_file` is what blocks hold, if it is real KV (emulator.real_kv). Files of a host are named NAME.* here,
+    and in the configuration as that host sees them.
     """
     homes = [str(scenario.fabric.hosts[name].ipv4) for name in scenario.fabric.answering]
     lends = scenario.options.lends
@@ -37,7 +45,7 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
     for name, endpoint in scenario.fabric.hosts.items():
         common = {
             "address": str(endpoint.ipv4),
-            "result": str(directory / f"{name}.result.json"),
+            "result": str(seen_by(name, directory / f"{name}.result.json")),
             "homes": homes,
             "replicas": scenario.options.storage.replicas,
             # Nodes that lend all stay: nobody has to hear who is there.
@@ -46,11 +54,11 @@ def write_host_configs(scenario: Scenario, directory: Path, kv_file: Path | None
             "observe_s": max(OBSERVE_S, len(scenario.fabric.hosts) / LOOKS_PER_S),
         }
         is_node = name in scenario.shares
-        specific = (_worker if is_node else _store)(scenario, name, directory)
+        specific = (_worker if is_node else _store)(scenario, name, directory, seen_by)
         if name in scenario.fabric.answering:
             keys = directory / f"{name}.keys"
             keys.write_text(_held(scenario, preloads[str(endpoint.ipv4)]))
-            specific["preload"] = str(keys)
+            specific["preload"] = str(seen_by(name, keys))
         paths[name] = directory / f"{name}.json"
         paths[name].write_text(json.dumps(common | specific, indent=1))
     if scenario.options.workload.scheduler == CONDUCTOR:
@@ -117,7 +125,7 @@ def _serving(scenario: Scenario) -> dict[str, object]:
     }
 
 
-def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+def _worker(scenario: Scenario, name: str, directory: Path, seen_by: SeenBy) -> dict[str, object]:
     trace = directory / f"{name}.trace.jsonl"
     trace.write_text("".join(f"{to_line(request)}\n" for request in scenario.shares[name]))
     options = scenario.options
@@ -126,7 +134,7 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
     of_tenant = {} if tenant is None else {"tenant": tenant.number, "secret": tenant.secret}
     return {
         **of_tenant,
-        "trace": str(trace),
+        "trace": str(seen_by(name, trace)),
         "gpu_blocks": options.gpu_blocks,
         "dram_blocks": options.dram_blocks,
         "tiers": options.nodes.tiers,
@@ -149,11 +157,11 @@ def _worker(scenario: Scenario, name: str, directory: Path) -> dict[str, object]
     }
 
 
-def _store(scenario: Scenario, name: str, directory: Path) -> dict[str, object]:
+def _store(scenario: Scenario, name: str, directory: Path, seen_by: SeenBy) -> dict[str, object]:
     return {
         "block_bytes": scenario.block_bytes,
         "dram_bytes": scenario.options.store_blocks * scenario.block_bytes,
-        "ssd_dir": str(directory / f"{name}.ssd"),
+        "ssd_dir": str(seen_by(name, directory / f"{name}.ssd")),
         "ssd_bytes": SSD_BLOCKS * scenario.block_bytes,
         "ssd_bytes_per_s": scenario.scale.rate_bit_s(scenario.options.storage.ssd_gbyte_s * 1e9),
         "read_ahead_blocks": scenario.options.storage.read_ahead,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import psutil
 
 from commands.cores import BusyShare, find_quota
-from topologies.network import Process
 from v1model.precedence import FORWARDING
 
 SAMPLE_PERIOD_S = 0.5
@@ -169,9 +168,9 @@ class CpuTime:
         return CpuTime(self.user_s - before.user_s, self.system_s - before.system_s)
 
 
-def cpu_time(processes: Iterable[Process]) -> CpuTime:
+def cpu_time(pids: Iterable[int]) -> CpuTime:
     """What running processes have used so far, together."""
-    times = [psutil.Process(process.pid).cpu_times() for process in processes]
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
     return CpuTime(sum(each.user for each in times), sum(each.system for each in times))
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple, Self, TypeVar
 from pydantic.dataclasses import dataclass
 
 from commands.declarations import DECLARED, Existing, Key, Variable, keys_of
+from commands.errors import OptionError
 from commands.options import Source, read
 from controller.config import AUTO
 from hostlib.model.gate import ANSWERS
@@ -144,11 +145,17 @@ def without_effect(file: Path) -> list[str]:
     return [".".join(path) for path in given if ".".join(path) not in refused]
 
 
+_SOURCE = Source(read_values, completed, is_played)
+
+
 def read_run(kind: type[Told], arguments: Sequence[str], program: str, description: str) -> Told:
-    """Return what a command like `make run` is told; raises OptionError."""
-    return read(kind, arguments, program, description, Source(read_values, completed, is_played))
+    """Return what a command like `make run` is told, which plays on this machine; raises OptionError."""
+    told = read(kind, arguments, program, description, _SOURCE)
+    if told.emulation.servers:
+        raise OptionError(f"SERVERS: {program} plays on this machine: leave it out, or use make run")
+    return told
 
 
 def parse_options(arguments: Sequence[str], program: str, description: str) -> RunOptions:
-    """Return what `make run` is told; raises OptionError."""
-    return read_run(RunOptions, arguments, program, description)
+    """Return what `make run` is told, which plays on servers, too; raises OptionError."""
+    return read(RunOptions, arguments, program, description, _SOURCE)

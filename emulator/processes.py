@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from commands.errors import CrashError, ExperimentError
-from topologies.network import Network, Process
+from topologies.process import Process
+from topologies.running import RunningNetwork
 from weir.logs import last_lines
 
 READY_TIMEOUT_S = 60.0
@@ -150,12 +151,11 @@ def ask(process: LineProcess, timeout_s: float) -> dict[str, Any]:
     return answers[process.name]
 
 
-def check_switches(network: Network) -> None:
+def check_switches(network: RunningNetwork) -> None:
     """Raises CrashError for one that has ended."""
     for switch, process in list(network.switch_processes.items()):
-        code = process.poll()
-        if code is not None:
-            raise CrashError(switch, code, last_lines(network.switch_log(switch), switch))
+        if process.poll() is not None:
+            raise CrashError(switch, process.wait(), last_lines(network.switch_log(switch), switch))
 
 
 def monotonic_start(delay_s: float) -> float:

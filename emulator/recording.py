@@ -14,7 +14,7 @@ from emulator.pcapng import write_pcapng
 from emulator.result import revision
 from emulator.scenario import Scenario
 from emulator.traces import EXPRESSION, HEADER_BYTES, Clock, write_traces
-from topologies.network import Network
+from topologies.running import RunningNetwork
 
 
 class Recording:
@@ -29,7 +29,7 @@ class Recording:
             {switch: Place(switch) for switch in fabric.switches} if options.emulation.traces else {}
         )
 
-    def play(self, network: Network, name: str, play: Callable[[], Measurements]) -> Measurements:
+    def play(self, network: RunningNetwork, name: str, play: Callable[[], Measurements]) -> Measurements:
         """Call `play` and record it: results/pcap/NAME.PLACE.pcapng and results/traces/NAME.*.json."""
         with tempfile.TemporaryDirectory(prefix="capture-", dir=network.directory) as made:
             pcap, traces = Path(made) / "pcap", Path(made) / "traces"
@@ -46,7 +46,7 @@ class Recording:
                 self._write_traces(network, name, measured, traced)
         return measured
 
-    def _keep_captures(self, network: Network, name: str, captures: list[Capture]) -> None:
+    def _keep_captures(self, network: RunningNetwork, name: str, captures: list[Capture]) -> None:
         for (place_name, place), capture in zip(self._captured.items(), captures, strict=True):
             path = self._scenario.options.emulation.results / "pcap" / f"{name}.{place_name}.pcapng"
             named: dict[int, str] | str = f"{place.interface} to {place_name}"
@@ -59,7 +59,7 @@ class Recording:
             self._complain(place_name, capture)
 
     def _write_traces(
-        self, network: Network, name: str, measured: Measurements, captures: list[Capture]
+        self, network: RunningNetwork, name: str, measured: Measurements, captures: list[Capture]
     ) -> None:
         options, fabric = self._scenario.options, self._scenario.fabric
         files = {}
@@ -99,8 +99,8 @@ class Recording:
             )
 
 
-def _interfaces(network: Network, switch: str) -> dict[int, str]:
+def _interfaces(network: RunningNetwork, switch: str) -> dict[int, str]:
     """Names of a switch's interfaces by index."""
     names = {name for _, name in network.interfaces(switch)}
-    links = json.loads(network.mininet[switch].cmd("ip -j link show"))
+    links = json.loads(network.ask(switch, "ip -j link show"))
     return {link["ifindex"]: link["ifname"] for link in links if link["ifname"] in names}

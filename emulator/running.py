@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from controller.config import SwitchConfig
 from emulator.processes import LineProcess
 from emulator.timeline import Timeline
-from topologies.network import Network
+from topologies.running import RunningNetwork
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
     """Everything is ready."""
 
-    network: Network
+    network: RunningNetwork
     mode: str
     nodes: tuple[LineProcess, ...]
     stores: tuple[LineProcess, ...]

@@ -30,8 +30,8 @@ from scenario.rules import check_played
 from scenario.tables import MAX_POOL_BLOCKS
 from topologies.engines import Artifacts
 from topologies.fabric import Fabric
-from topologies.network import Network
 from topologies.registry import make_topology
+from topologies.running import RunningNetwork
 from workload.compression import NONE, BlockSizes
 from workload.cost import CostModel, make_cost_model
 from workload.generate import generate
@@ -257,7 +257,7 @@ def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tupl
 
 
 def controller_config(
-    scenario: Scenario, network: Network, artifacts: Artifacts, mode: Mode, router: Path | None = None
+    scenario: Scenario, network: RunningNetwork, artifacts: Artifacts, mode: Mode, router: Path | None = None
 ) -> Config:
     """The controller's configuration for a running network; without pool and merging it only routes.
 

@@ -1,7 +1,6 @@
 """What a run looked like while it went: bytes over each link, blocks by source, the pool's contents.
 
-Interfaces are read from /proc/PID/net/dev of the switches' processes, which shows a process's namespace,
-so nothing runs in a namespace for it. The rest is what processes say of themselves each second.
+Links are counted by the network, the rest is what processes say of themselves each second.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from emulator.processes import LineProcess
-from topologies.network import Network
+from topologies.running import RunningNetwork
 
 PERIOD_S = 0.5
 MAX_SAMPLES = 7200
@@ -54,7 +52,7 @@ class Sample:
 class Timeline:
     """Samples a network in the background, from start() to stop()."""
 
-    network: Network
+    network: RunningNetwork
     progress: Progress
     on_sample: OnSample | None = None
     """Called with each, in the thread that samples, also when no more are kept."""
@@ -62,7 +60,7 @@ class Timeline:
 
     def start(self) -> None:
         """Count from now on."""
-        self._from = link_bytes(self.network)
+        self._from = self.network.link_bytes()
         self._started_s = time.monotonic()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -98,7 +96,7 @@ class Timeline:
             for source, count in worker["blocks"].items():
                 blocks[source] = blocks.get(source, 0) + count
         controller = said.get("controller", {})
-        now = link_bytes(self.network)
+        now = self.network.link_bytes()
         return Sample(
             t_s=round(time.monotonic() - self._started_s, 3),
             link_bytes={
@@ -114,30 +112,3 @@ class Timeline:
 
 
 _COUNTERS = ("resident", "hits", "admitted", "evicted", "digests")
-
-
-def link_bytes(network: Network) -> dict[str, tuple[int, int]]:
-    """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
-    read: dict[str, tuple[int, int]] = {}
-    for switch, process in list(network.switch_processes.items()):
-        links = {
-            f"{switch}-eth{port.number}": f"{switch}-{port.peer}" for port in network.fabric.ports(switch)
-        }
-        try:
-            text = Path(f"/proc/{process.pid}/net/dev").read_text(encoding="ascii")
-        except OSError:  # the switch has ended
-            continue
-        for interface, counted in _interfaces(text):
-            if interface in links:
-                read[links[interface]] = counted
-    return read
-
-
-def _interfaces(net_dev: str) -> list[tuple[str, tuple[int, int]]]:
-    """(interface, (bytes received, bytes sent)) in the text of /proc/PID/net/dev; two lines of titles."""
-    found = []
-    for line in net_dev.splitlines()[2:]:
-        interface, _, counters = line.partition(":")
-        numbers = counters.split()
-        found.append((interface.strip(), (int(numbers[0]), int(numbers[8]))))
-    return found

@@ -178,7 +178,7 @@ COMMANDS: Final = {
     "testgen": Command(
         PARTS,
         "run P4Testgen's tests of every v1model program below a folder",
-        "v1model.stf.testgen",
+        "v1model.testgen",
         f"{_HERE}:TestgenOptions",
     ),
     "corpus": Command(

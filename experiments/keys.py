@@ -56,7 +56,7 @@ class StfOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class TestgenOptions:
-    """What `make testgen` has P4Testgen make tests of (v1model.stf.testgen)."""
+    """What `make testgen` has P4Testgen make tests of (v1model.testgen)."""
 
     directory: Annotated[Path | None, Existing(), Variable("DIR")] = None
     """Folder of v1model programs."""

@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
+from cluster.errors import ServerLostError
 from commands.command import Screen
 from commands.errors import CrashError
 from commands.verbosity import VERBOSE
@@ -24,6 +25,7 @@ from hostlib.protocol.wire import MTU_BYTES
 from topologies.engines import Engine
 from topologies.fabric import Fabric
 from topologies.network import Network
+from topologies.running import RunningNetwork
 from weir.logs import LEVEL_VARIABLE, Record, read_line
 
 PERIOD_S: Final = 0.5
@@ -33,6 +35,7 @@ MAX_RECORDS: Final = 100_000
 """Kept of all processes together; the rest is counted."""
 NAME: Final = "log.jsonl"
 
+AnyNetwork = TypeVar("AnyNetwork", bound=RunningNetwork)
 OnRecord = Callable[[Record], None]
 Open = Callable[[Fabric, Engine], AbstractContextManager[Network]]
 """What gives a running network: Network itself, or one whose logs are kept."""
@@ -122,6 +125,20 @@ def open_network(
     When a process crashes, summary.json there says which, how it ended and what it said, after `about`.
     `append`: the command has had a network before, whose logs stay. `queue_packets`: see Network.
     """
+    network = Network(fabric, engine, secure=secure, queue_packets=queue_packets, mtu_bytes=MTU_BYTES)
+    with keep_logs(screen, network, results, about, append) as opened:
+        yield opened
+
+
+@contextmanager
+def keep_logs(
+    screen: Screen,
+    network: AbstractContextManager[AnyNetwork],
+    results: Path,
+    about: Mapping[str, object],
+    append: bool = False,
+) -> Iterator[AnyNetwork]:
+    """Open a network, on one machine or several, whose logs are kept as `open_network` says."""
     level = logging.DEBUG if screen.level > VERBOSE else logging.INFO
 
     def show(record: Record) -> None:
@@ -133,13 +150,11 @@ def open_network(
     try:
         with (
             _log_from(level),
-            Network(
-                fabric, engine, secure=secure, queue_packets=queue_packets, mtu_bytes=MTU_BYTES
-            ) as network,
-            logs.follow(network.directory),
+            network as opened,
+            logs.follow(opened.directory),
         ):
-            yield network
-    except CrashError as error:
+            yield opened
+    except (CrashError, ServerLostError) as error:
         _write_crash(results / "summary.json", opened_s, about, error)
         raise
     finally:
@@ -175,7 +190,9 @@ def _log_from(level: int) -> Iterator[None]:
             os.environ[LEVEL_VARIABLE] = before
 
 
-def _write_crash(path: Path, opened_s: float, about: Mapping[str, object], error: CrashError) -> None:
+def _write_crash(
+    path: Path, opened_s: float, about: Mapping[str, object], error: CrashError | ServerLostError
+) -> None:
     """What was measured before stays; the summary of an earlier run does not."""
     known: Mapping[str, object] = about
     if path.exists() and path.stat().st_mtime >= opened_s:

@@ -21,6 +21,7 @@ from commands.options import shown
 from commands.table import TABLE
 from emulator.result import ROOT
 from experiments import traffic, versions
+from experiments.commands import GROUPS, PROGRAMS
 from experiments.keys import ANY, declared, keys_by_command
 from experiments.summaries import schema as summaries
 from scenario import Scenario
@@ -33,6 +34,7 @@ HEAD: Final = f"""\
 
 Generated from the declarations by `make reference`; do not edit.
 
+After `pip install`, `weir COMMAND` runs each command; in a checkout, `make COMMAND` calls the same program.
 `make COMMAND NAME=value` sets a variable. In the environment its name has the prefix `{PREFIX}`, and each
 program takes it as an option: `POOL_BLOCKS` is `{PREFIX}POOL_BLOCKS` and `--pool-blocks`. The command line
 counts more than the environment, and both count more than a file. A name that a command does not have is
@@ -107,7 +109,7 @@ def _plain(value: Any) -> Any:
 def page() -> str:
     """Return the reference page: the keys of scenarios, then what each command has besides."""
     every = keys_by_command()
-    parts = [HEAD, f"## Every command\n\n{_rows(every[ANY])}", SCENARIOS]
+    parts = [HEAD, f"## weir\n\n{_commands()}", f"## Every command\n\n{_rows(every[ANY])}", SCENARIOS]
     parts += [
         f"### [{table}]\n\n{_about(table)}\n\n{_rows(keys, of_file=True)}"
         for table, keys in _tables().items()
@@ -123,6 +125,15 @@ def page() -> str:
             about += " It takes the scenario's keys, and:"
         parts.append(f"## {title}\n\n{about}\n\n{_rows(own)}")
     return "\n".join(parts)
+
+
+def _commands() -> str:
+    """The commands of `weir`, by group; those without variables explain themselves."""
+    lines = ["| command | what it does |", "|---|---|"]
+    for group in GROUPS:
+        lines.append(f"| **{group}** | |")
+        lines += [f"| `{name}` | {one.text} |" for name, one in PROGRAMS.items() if one.group == group]
+    return "\n".join(lines) + "\n\n`weir COMMAND --help` lists the options of each.\n"
 
 
 def _plays(command: str) -> bool:

@@ -19,6 +19,7 @@ FOLDERS: Final = {
 }
 """Name of each distribution, and its folder."""
 _OWN: Final = re.compile(r'^(version = ")[^"]+(")$|^(version: )\S+()$', re.MULTILINE)
+_NEWEST: Final = re.compile(r"(the newest version, which is )\d+(?:\.\d+)+")
 _PINNED: Final = re.compile(r'"(weir-[a-z]+)==[^"]+"')
 
 
@@ -29,10 +30,12 @@ def version() -> str:
 
 def made() -> dict[Path, str]:
     """Return the text, with this version, of each file that states it."""
-    paths = [ROOT / folder / "pyproject.toml" for folder in FOLDERS.values()] + [ROOT / "CITATION.cff"]
+    paths = [ROOT / folder / "pyproject.toml" for folder in FOLDERS.values()]
+    paths += [ROOT / "CITATION.cff", ROOT / "SECURITY.md"]
     return {path: _stated(path.read_text(encoding="utf-8"), version()) for path in paths}
 
 
 def _stated(text: str, said: str) -> str:
     own = _OWN.sub(lambda found: f"{found[1] or found[3]}{said}{found[2] or ''}", text)
+    own = _NEWEST.sub(rf"\g<1>{said}", own)
     return _PINNED.sub(rf'"\1=={said}"', own)

@@ -1,4 +1,4 @@
-"""Of a scenario: how it is played on this machine. The simulator reads nothing of it."""
+"""Of a scenario: how it is played. The simulator reads nothing of it."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from topologies.engines import ENGINES
 
 @dataclass(frozen=True, slots=True, config=DECLARED)
 class EmulationTable:
-    """How a scenario is played on this machine."""
+    """How a scenario is played, and on which machines."""
 
     engine: Annotated[str, OneOf(ENGINES), Variable("ENGINE")] = "embedded"
     """Engine of the switches."""
@@ -34,5 +34,7 @@ class EmulationTable:
     """Write each request's way as spans, in OTLP/JSON and for Perfetto."""
     pcap: Annotated[tuple[str, ...], Variable("PCAP")] = ()
     """Hosts and switches whose traffic is kept as pcapng, such as node3,s1."""
+    servers: Annotated[tuple[str, ...], Variable("SERVERS")] = ()
+    """Machines that carry the network, as ssh knows them: a,b,c, or a .toml file; none: this one."""
     results: Annotated[Path, Variable("RESULTS")] = Path("results/run")
     """Folder for the results."""

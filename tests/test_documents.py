@@ -25,3 +25,10 @@ def test_every_page_outside_the_notebook_is_in_the_navigation() -> None:
     assert not sorted(
         page for page in pages if not page.startswith("lab/") and f": {page}\n" not in navigation
     )
+
+
+def test_the_claims_are_figures_of_the_table_that_their_command_makes() -> None:
+    ratio = re.compile(r"\d\.\d+ \(\d\.\d+ to \d\.\d+\)")
+    claims, rows = ((ROOT / "docs" / name).read_text() for name in ("findings.md", "results.md"))
+    assert set(ratio.findall(claims)) <= set(ratio.findall(rows))
+    assert len(ratio.findall(claims)) >= 10

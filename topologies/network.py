@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from topologies.certificates import Certificates, make_certificates
 from topologies.engines import Engine
@@ -24,14 +25,16 @@ from topologies.fabric import Fabric
 from topologies.forkserver import ForkServer
 from topologies.forkserver.client import ForkedProcess
 from topologies.machine_check import check_machine, check_open_files
+from topologies.part import Part, Tunnel
+from topologies.process import Process, end_process, end_processes
 from topologies.remains import Remains
+from topologies.running import RunningNetwork
 from topologies.shaping import USUAL_MTU_BYTES, Shape, require
 
 if TYPE_CHECKING:
     from mininet.node import Node
 
 START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 3.0
 _LOOK_S = 0.02
 FORKED = {
     "hostlib.node.worker": "hostlib.node.worker",
@@ -41,11 +44,10 @@ FORKED = {
 """Programs that a network runs many times, and what to import for them."""
 _GUARD = ("setpriv", "--pdeathsig", "TERM", "--")  # ends the process when we die
 
-Process = subprocess.Popen[bytes] | ForkedProcess
 _AnyProcess = TypeVar("_AnyProcess", subprocess.Popen[bytes], ForkedProcess)
 
 
-class Network:
+class Network(RunningNetwork):
     """A running network. Use as a context manager: leaving it removes all that it started."""
 
     def __init__(
@@ -56,12 +58,14 @@ class Network:
         secure: bool = False,
         queue_packets: int | None = None,
         mtu_bytes: int = USUAL_MTU_BYTES,
+        part: Part | None = None,
     ) -> None:
         """`secure`: P4Runtime over TLS, with certificates on both sides, made for this network.
         `queue_packets`: what waits in a queue at a switch, at most; else the kernel's 1000. `mtu_bytes`: of
-        all links."""
+        all links. `part`: what of the fabric is on this machine; all of it if None."""
         check_machine()
-        check_open_files(len(fabric.graph))
+        self._part = Part(frozenset(fabric.graph)) if part is None else part
+        check_open_files(len(self._part.vertices))
         self.fabric, self.engine = fabric, engine
         self._delay_ms, self._queue_packets, self._mtu_bytes = delay_ms, queue_packets, mtu_bytes
         require(delay_ms, fabric.requests_first)
@@ -91,13 +95,10 @@ class Network:
         """Where `switch` serves P4Runtime, as gRPC spells it."""
         return f"unix:{self.directory / switch}.sock"
 
-    def switch_log(self, switch: str) -> Path:
-        """What its processes say, one after the other."""
-        return self.directory / f"{switch}.log"
-
-    def interfaces(self, switch: str) -> list[tuple[int, str]]:
-        """(port, interface) of a switch."""
-        return [(port.number, f"{switch}-eth{port.number}") for port in self.fabric.ports(switch)]
+    @property
+    def _switches(self) -> Iterator[str]:
+        """Those on this machine."""
+        return (switch for switch in self.fabric.switches if switch in self._part.vertices)
 
     def popen(self, host: str, command: Sequence[str], **options: Any) -> Process:
         """Start a process in the namespace of `host`; it is ended with the network, or with us.
@@ -122,7 +123,7 @@ class Network:
 
     def start_switches(self) -> None:
         """Start every switch's process and wait until it serves P4Runtime."""
-        for switch in self.fabric.switches:
+        for switch in self._switches:
             device_id = self.fabric.device_id(switch)
             command = self.engine.command(
                 device_id, self.interfaces(switch), self.address(switch), self.certificates
@@ -130,14 +131,14 @@ class Network:
             log = self._stack.enter_context(self.switch_log(switch).open("ab"))
             process = self.popen(switch, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             self.switch_processes[switch] = process
-        for switch in self.fabric.switches:
+        for switch in self._switches:
             self._wait_serving(switch)
 
     def stop_switches(self) -> None:
         """End the switches' processes; they can be started again."""
         end_processes(self.switch_processes.values())
         self.switch_processes.clear()
-        for switch in self.fabric.switches:
+        for switch in self._switches:
             (self.directory / f"{switch}.sock").unlink(missing_ok=True)
 
     def transmitted_bytes(self, host: str) -> int:
@@ -150,7 +151,46 @@ class Network:
 
     def link_drops(self) -> int:
         """Packets that the queues in front of all links dropped."""
-        return sum(_queue_drops(self.mininet[name]) for name in self.fabric.graph)
+        return sum(_queue_drops(node) for node in self._vertices())
+
+    def link_bytes(self) -> dict[str, tuple[int, int]]:
+        """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
+        read: dict[str, tuple[int, int]] = {}
+        for switch, process in list(self.switch_processes.items()):
+            read |= self.link_bytes_of(switch, process.pid)
+        return read
+
+    def link_bytes_of(self, switch: str, pid: int) -> dict[str, tuple[int, int]]:
+        """The same of one switch, whose process this is; nothing of one that has ended. /proc/PID/net/dev has
+        them, so nothing runs in a namespace for it."""
+        links = {f"{switch}-eth{port.number}": f"{switch}-{port.peer}" for port in self.fabric.ports(switch)}
+        try:
+            text = Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii")
+        except OSError:
+            return {}
+        return {links[interface]: counted for interface, counted in _counted(text) if interface in links}
+
+    def ask(self, name: str, command: str) -> str:
+        """Return what a shell command says in the namespace of a host or switch."""
+        return str(self.mininet[name].cmd(command))
+
+    def seen_by(self, name: str, path: Path) -> Path:
+        """Return the same: all see the files of this machine."""
+        return path
+
+    def send(self, name: str, paths: Iterable[Path]) -> None:
+        """Do nothing: all see the files of this machine."""
+
+    def fetch(self, name: str, path: Path) -> None:
+        """Do nothing: all see the files of this machine."""
+
+    def clock_ahead_s(self, name: str) -> float:
+        """Return 0: all have the clock of this machine."""
+        return 0.0
+
+    def wall_clock_ahead_s(self, name: str) -> float:
+        """Return 0: all have the clock of this machine."""
+        return 0.0
 
     def _counters(self, host: str) -> dict[str, dict[str, int]]:
         """What the kernel counted at the host's interface."""
@@ -167,17 +207,21 @@ class Network:
         setLogLevel("error")
         self.mininet = Mininet(controller=None, build=False, cleanup=False, waitConnected=False)
         self._stack.callback(self._stop_mininet)
-        for name, endpoint in self.fabric.hosts.items():
+        hosts = {name: one for name, one in self.fabric.hosts.items() if name in self._part.vertices}
+        for name, endpoint in hosts.items():
             self.mininet.addHost(name, cls=ScriptedHost, ip=f"{endpoint.ipv4}/8", mac=endpoint.mac)
-        for switch in self.fabric.switches:
+        for switch in self._switches:
             dpid = f"{self.fabric.device_id(switch):x}"
             self.mininet.addSwitch(switch, cls=NamespaceSwitch, dpid=dpid, inNamespace=True)
         for one, other, data in self.fabric.graph.edges(data=True):
-            self._link(one, other, data)
+            if one in self._part.vertices and other in self._part.vertices:
+                self._link(one, other, data)
+        for number, tunnel in enumerate(self._part.tunnels):
+            self._tunnel(number, tunnel)
         self.mininet.build()
         for node in self._vertices():
             self._remains.add_process(node.pid)
-        for name in self.fabric.hosts:
+        for name in hosts:
             self._teach_neighbours(name)
         self._run_scripts()
 
@@ -201,24 +245,40 @@ class Network:
 
         from topologies.mininet_nodes import ShapedInterface
 
-        ends = []
-        for name in (one, other):
-            is_host = name in self.fabric.hosts
-            interface = f"{name}-eth0" if is_host else f"{name}-eth{data['ports'][name]}"
-            ends.append((interface, {"gro": is_host, "shape": self._shape(data["rate_bit_s"], is_host)}))
-        (name1, parameters1), (name2, parameters2) = ends
-        shared = {"txo": False, "rxo": False}
+        (name1, parameters1), (name2, parameters2) = (self._end(name, data) for name in (one, other))
         self.mininet.addLink(
             one,
             other,
             intfName1=name1,
             intfName2=name2,
-            params1={**shared, **parameters1},
-            params2={**shared, **parameters2},
+            params1=parameters1,
+            params2=parameters2,
             cls=Link,
             cls1=ShapedInterface,
             cls2=ShapedInterface,
         )
+
+    def _tunnel(self, number: int, tunnel: Tunnel) -> None:
+        """This machine's end of a link to another server."""
+        from topologies.mininet_nodes import ShapedInterface
+
+        node = self.mininet[tunnel.vertex]
+        name, parameters = self._end(tunnel.vertex, self.fabric.graph.edges[tunnel.vertex, tunnel.peer])
+        for command in tunnel.commands(f"weir{os.getpid() % 10**6}t{number}", name, node.pid):
+            done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise TopologyError(
+                    f"the tunnel from {tunnel.vertex} to {tunnel.peer} on {tunnel.remote} could not be made "
+                    f"({command}: {done.stderr.strip()}): load the kernel's module vxlan (modprobe vxlan)"
+                )
+        ShapedInterface(name, node=node, moveIntfFn=lambda *_: None, **parameters)  # it is there already
+
+    def _end(self, name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Name and parameters of an interface: a host's, or a switch's to one of its ports."""
+        is_host = name in self.fabric.hosts
+        interface = f"{name}-eth0" if is_host else f"{name}-eth{data['ports'][name]}"
+        shape = self._shape(data["rate_bit_s"], is_host)
+        return interface, {"gro": is_host, "shape": shape, "txo": False, "rxo": False}
 
     def _shape(self, rate_bit_s: float, is_host: bool) -> Shape:
         """How an end of a link sends."""
@@ -254,32 +314,14 @@ class Network:
         return [*self.mininet.hosts, *self.mininet.switches]
 
 
-def end_processes(processes: Iterable[Process]) -> None:
-    """As `end_process`, all at the same time."""
-    running = [process for process in processes if process.poll() is None]
-    for process in running:
-        process.terminate()
-    for process in running:
-        end_process(process)
-
-
-def end_process(process: Process) -> None:
-    """SIGTERM, and SIGKILL where that does not help."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        _close(stream)
-
-
-def _close(stream: IO[bytes] | None) -> None:
-    with contextlib.suppress(OSError):
-        if stream is not None:
-            stream.close()
+def _counted(net_dev: str) -> list[tuple[str, tuple[int, int]]]:
+    """(interface, (bytes received, bytes sent)) in the text of /proc/PID/net/dev; two lines of titles."""
+    found = []
+    for line in net_dev.splitlines()[2:]:
+        interface, _, counters = line.partition(":")
+        numbers = counters.split()
+        found.append((interface.strip(), (int(numbers[0]), int(numbers[8]))))
+    return found
 
 
 def _queue_drops(node: Node) -> int:

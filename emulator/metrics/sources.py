@@ -30,7 +30,6 @@ from emulator.metrics.catalogue import (
 )
 from emulator.processes import ask_all
 from emulator.running import Running
-from emulator.timeline import link_bytes
 from v1model.protos.p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 ANSWER_TIMEOUT_S = 2.0
@@ -78,7 +77,7 @@ class Sources:
         }
 
     def _read_switches(self) -> _Owners:
-        links = link_bytes(self._running.network)
+        links = self._running.network.link_bytes()
         found: _Owners = {}
         for reader in self._switches:
             report: dict[str, Any] = {"received": {}, "sent": {}}

@@ -13,7 +13,7 @@ from typing import Any
 from emulator.processes import ProcessError
 from experiments.engines.requests import NODES
 from experiments.engines.stage import ENGINE_PYTHON, LMCACHE_CHUNK_TOKENS, Stage
-from topologies.network import end_process
+from topologies.process import end_process
 
 PORT = 5655
 L1_GB = 1

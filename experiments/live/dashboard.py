@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from experiments.live.snapshot import Collector, Snapshot
 from experiments.live.view import draw
+from topologies.network import Network
 from topologies.queues import Queues
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Dashboard:
     def watching(self, running: Running) -> Iterator[None]:
         """Show a play, from its first sample on."""
         network = running.network
+        assert isinstance(network, Network)  # LIVE is refused with SERVERS
         nodes = {name: network.mininet[name].pid for name in network.fabric.graph}
         with Queues(nodes) as queues:
             self._collector = Collector(network.fabric, queues.waiting_bytes, running.timeline.progress)

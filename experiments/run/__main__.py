@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +28,14 @@ from emulator.summary import write_summary
 from experiments.live import Dashboard
 from experiments.logs import open_network
 from experiments.run.capacity import MANY_PROCESSES, choose_sigma, demand_of, measure
+from experiments.run.on_servers import (
+    Cluster,
+    find_servers,
+    machines_of,
+    measure_servers,
+    open_on_servers,
+    scenario_on,
+)
 from experiments.run.page import write_page
 from experiments.run.report import print_report
 from experiments.run.watching import start_watching
@@ -38,7 +46,7 @@ from scenario.modes import MODES, Mode
 from scenario.reading import DEMO
 from topologies.engines import Embedded, Engine, make_engine
 from topologies.machine_check import check_machine
-from topologies.network import Network
+from topologies.running import RunningNetwork
 from workload.compression import NONE
 from workload.levels import Ladder
 
@@ -54,39 +62,51 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
-    check_machine()
     build_core()
     engine = make_engine(options.emulation.engine)
+    cluster = find_servers(screen, options)
+    if cluster is None:
+        check_machine()
     least = least_sigma(options.network.topology)
     draft = make_scenario(options, None if options.scale is not None else least)
     screen.say(sketch(draft.fabric))
-    scenario = make_scenario(options, _chosen_sigma(screen, draft, engine))
-    played = _play_to_count(screen, scenario, engine)
+    scenario = make_scenario(options, _chosen_sigma(screen, draft, engine, cluster))
+    if cluster is not None:
+        scenario = scenario_on(screen, scenario, cluster)
+    played = _play_to_count(screen, scenario, engine, cluster)
     scenario, runs = played.scenario, played.repeats
     summary = options.emulation.results / "summary.json"
-    write_summary(summary, _about(scenario), runs)
+    about = _about(scenario) | ({} if cluster is None else cluster.about(scenario))
+    write_summary(summary, about, runs)
     print_report(screen.console, _title(scenario), runs, _advice(scenario))
     page = options.emulation.results / "report.html"
     details = write_details(
-        options.emulation.results / "details.json", _about(scenario), scenario, runs, played.typical_details()
+        options.emulation.results / "details.json", about, scenario, runs, played.typical_details()
     )
     write_page(page, details, runs.complaints() if runs.overloaded else (), _advice(scenario), runs.count)
     screen.say(f"Written to {summary}; to look at: {page}")
     return 0 if all(run.is_right for run in runs.all()) else 1
 
 
-def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine) -> float | None:
-    """What this machine can carry, where SCALE leaves it open; `draft` is the most detailed scenario."""
+def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Cluster | None) -> float | None:
+    """What this machine, or the servers, can carry, where SCALE leaves it open; `draft` is the most detailed
+    scenario."""
     options = draft.options
+    if cluster is not None:
+        on_servers = measure_servers(screen, draft, cluster)
     if options.scale is not None:
         return None
-    with screen.status("measuring what this machine can carry"):
-        capacity = measure()
+    if cluster is None:
+        with screen.status("measuring what this machine can carry"):
+            capacity = measure()
+    else:
+        assert on_servers is not None
+        capacity = on_servers
     fabric = draft.fabric
     beside = ""
     if len(fabric.hosts) + len(fabric.switches) > MANY_PROCESSES:
         with screen.status("measuring what the network takes while nobody asks for anything"):
-            capacity = replace(capacity, background_cores=_background(screen, draft, engine))
+            capacity = replace(capacity, background_cores=_background(screen, draft, engine, cluster))
         beside = f", of which the network takes {capacity.background_cores:.2f} without a request"
     rates = options.storage.link_gbit_s or (options.network.link_gbit_s,) * len(fabric.answering)
     link_bit_s = 2e9 * sum(rates)
@@ -111,15 +131,12 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine) -> float | No
     return sigma
 
 
-def _background(screen: Screen, scenario: Scenario, engine: Engine) -> float:
+def _background(screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None) -> float:
     """Cores that the network takes by itself; it is started for that, and ended."""
-    options = scenario.options
-    how = options.emulation
-    with open_network(
-        screen, scenario.fabric, engine, how.results, _about(scenario), secure=how.secure
-    ) as network:
+    with _open(screen, scenario, engine, cluster) as network:
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
-        return Emulation(scenario.idle(), network, artifacts).background(MODES["pool"])
+        emulation = Emulation(scenario.idle(), network, artifacts, machines=machines_of(network))
+        return emulation.background(MODES["pool"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +154,14 @@ class _Played:
         }
 
 
-def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine) -> _Played:
+def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None) -> _Played:
     """Play; where sigma is the machine's choice and it does not keep up, begin again with a larger one."""
     larger = 0 if scenario.options.scale is not None else LARGER_SIGMAS
     while True:
         _announce(screen, scenario)
         # With one fragment a block a larger sigma makes nothing smaller, but links slower.
         may_grow = larger > 0 and scenario.block_bytes > scenario.scale.fragment_bytes
-        played = _play(screen, scenario, engine, give_up=may_grow)
+        played = _play(screen, scenario, engine, cluster, give_up=may_grow)
         repeats = played.repeats
         if not (may_grow and repeats.overloaded):
             return played
@@ -156,9 +173,11 @@ def _play_to_count(screen: Screen, scenario: Scenario, engine: Engine) -> _Playe
         scenario = make_scenario(scenario.options, sigma)
 
 
-def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> _Played:
+def _play(
+    screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None, give_up: bool
+) -> _Played:
     """All plays of all modes; with `give_up` only up to the first in which the machine did not keep up."""
-    options, how = scenario.options, scenario.options.emulation
+    options = scenario.options
     runs: dict[str, list[RunResult]] = {name: [] for name in options.emulation.modes}
     details: dict[str, list[Details]] = {name: [] for name in options.emulation.modes}
     recording = Recording(scenario, screen.warn)
@@ -166,14 +185,13 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
         dashboard = Dashboard(options.pool_blocks) if options.emulation.live and screen.can_live else None
         watch = start_watching(scenario, screen.say, stack, dashboard)
         progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}"), below=dashboard))
-        network = stack.enter_context(
-            open_network(screen, scenario.fabric, engine, how.results, _about(scenario), secure=how.secure)
-        )
+        network = stack.enter_context(_open(screen, scenario, engine, cluster))
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
         artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
         progress.remove_task(task)
         kv = _real_kv(scenario, network, progress)
-        emulation = Emulation(scenario, network, artifacts, watch, None if kv is None else kv.path)
+        machines = machines_of(network)
+        emulation = Emulation(scenario, network, artifacts, watch, None if kv is None else kv.path, machines)
         for number, name in itertools.product(range(1, options.emulation.runs + 1), options.emulation.modes):
             # Modes in turn, so that what changes on the machine meets all alike.
             turn, recorded = "", name
@@ -192,7 +210,16 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine, give_up: bool) -> 
     return _Played(scenario, repeats, details)
 
 
-def _real_kv(scenario: Scenario, network: Network, progress: Progress) -> RealKv | None:
+def _open(
+    screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None
+) -> AbstractContextManager[RunningNetwork]:
+    how, about = scenario.options.emulation, _about(scenario)
+    if cluster is not None:
+        return open_on_servers(screen, scenario, engine, about, cluster)
+    return open_network(screen, scenario.fabric, engine, how.results, about, secure=how.secure)
+
+
+def _real_kv(scenario: Scenario, network: RunningNetwork, progress: Progress) -> RealKv | None:
     """With MODEL=folder: what that model computes for the blocks."""
     folder = scenario.options.model_choice.folder
     if folder is None:

@@ -18,6 +18,7 @@ from experiments.study.compute import Computer, cluster
 from experiments.study.first import first_table
 from experiments.study.hours import FEW_SEEDS, HOUR, LARGEST_SEEDED, SEEDS
 from experiments.study.options import SWEEPS, StudyOptions, parse_options
+from experiments.study.pace import Pace
 from experiments.study.panels import panels
 from experiments.study.panels.front import front
 from experiments.study.panels.panel import Found
@@ -65,12 +66,14 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
     store = ResultStore(options.results / "points")
     with (
         cluster(options.scheduler, options.workers) as client,
-        screen.progress(TextColumn("{task.fields[known]} known already")) as progress,
+        screen.progress(TextColumn("{task.fields[known]} known already {task.fields[pace]}")) as progress,
     ):
-        task = progress.add_task("simulations", total=None, known=0)
+        task = progress.add_task("simulations", total=None, known=0, pace="")
+        pace = Pace()
 
         def show(done: int, total: int, known: int) -> None:
-            progress.update(task, completed=done, total=total, known=known)
+            said = pace.text(done, total, known)
+            progress.update(task, completed=done, total=total, known=known, pace=said)
 
         player = Player(options, Computer(client, store, show).some, began_s)
         for sweep in (name for name in SWEEPS if name in options.sweeps):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from distributed import Client, KilledWorker, LocalCluster, as_completed
 
 # distributed has type hints for its users, but not on all of its functions: hence the ignores below.
 from commands.errors import ExperimentError
-from experiments.study.results import Figures, ResultStore, point_name
+from experiments.study.results import Figures, ResultStore, code_hash, point_name
 from scenario import Scenario
 from simulator.simulation import simulate
 
@@ -34,11 +35,36 @@ class ClusterError(ExperimentError):
     """A cluster that can't be reached."""
 
 
-def compute_point(scenario: Scenario) -> Figures:
-    """What a worker does."""
+def compute_point(scenario: Scenario, code: str) -> Figures:
+    """What a worker does; raises ClusterError where its files are others than those of hash `code`."""
+    if code_hash() != code:
+        raise ClusterError(_other_code([socket.gethostname()]))
     figures = simulate(scenario).to_dict()
     del figures["link_bytes"]  # hundreds of figures that nothing here reads
     return figures
+
+
+def _other_code(workers: Sequence[str]) -> str:
+    return (
+        f"SCHEDULER: workers have other files of Weir than this machine: {', '.join(workers)}. Check out the "
+        "same revision there, with the same changes, and start them again"
+    )
+
+
+def check_workers(client: Client, address: str) -> None:
+    """Raise ClusterError where Python, packages or the code that results depend on differ among the client,
+    the scheduler and the workers that are there; a worker that comes later is checked at its first point."""
+    try:
+        client.get_versions(check=True)
+    except ValueError as error:
+        raise ClusterError(
+            f"SCHEDULER {address}: versions differ: {error}\nUse the environment of make setup-all, of one "
+            "revision, everywhere"
+        ) from None
+    hashes = client.run(code_hash)
+    others = [worker for worker, code in hashes.items() if code != code_hash()]
+    if others:
+        raise ClusterError(_other_code(sorted(others)))
 
 
 @contextmanager
@@ -54,6 +80,7 @@ def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]
         except (OSError, ValueError, TimeoutError) as error:
             raise ClusterError(f"SCHEDULER {address}: no Dask scheduler answers there ({error})") from None
         with client, _quiet_if_cut_off():
+            check_workers(client, address)
             yield client
         return
     count = workers or len(os.sched_getaffinity(0))
@@ -153,7 +180,7 @@ class Computer:
                 arriving.add(later)  # type: ignore[no-untyped-call]
 
     def _submit(self, name: str, scenario: Scenario) -> Any:
-        return self._client.submit(compute_point, scenario, key=f"point-{name}", retries=RETRIES)
+        return self._client.submit(compute_point, scenario, code_hash(), key=f"point-{name}", retries=RETRIES)
 
     def _ahead(self) -> int:
         """Simulations that are with the cluster at a time: one for each process, and as many that wait."""

@@ -32,15 +32,6 @@ class MadeBy(Made):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class Mean:
-    """A mean over seeds."""
-
-    mean: float
-    half: float
-    """Half of its 95 % confidence interval."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
 class Crash:
     """A process that ended while an experiment ran."""
 

@@ -81,8 +81,9 @@ class Health:
         answer.
 
         Those are the first R that are up, and behind them those before the last of these that are only
-        joining. If so many are down that they may be all who were given the block, they come last: the list
-        may be wrong about one.
+        joining. If none of the key's homes is up, all others follow, as any of them may have been given the
+        block in the place of a home that has not copied it yet. If so many are down that they may be all who
+        were given the block, they come last: the list may be wrong about one.
         """
         if self._suspects:
             return self._reads(key)
@@ -111,8 +112,9 @@ class Health:
     def _reads(self, key: bytes) -> tuple[list[str], bool]:
         first: list[str] = []
         later: list[str] = []
+        others: list[str] = []
         gone: list[str] = []
-        silent, up = False, 0
+        silent, up, ends = False, 0, not self._members.homes_are_joining(key)
         for member in self._members.order(key):
             if member.state is State.DOWN:
                 gone.append(member.address)
@@ -120,12 +122,15 @@ class Health:
             up += member.state is State.UP
             if member.address in self._suspects:
                 silent = True
-            elif member.state is State.UP:
+            elif member.state is not State.UP:
+                later.append(member.address)
+            elif up <= self._members.replicas:
                 first.append(member.address)
             else:
-                later.append(member.address)
-            if up == self._members.replicas:
+                others.append(member.address)
+            if ends and up == self._members.replicas:
                 break
+        later += others
         if len(gone) >= self._members.replicas:
             silent = silent or any(home in self._suspects for home in gone)
             later += [home for home in gone if home not in self._suspects]

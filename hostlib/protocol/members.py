@@ -107,14 +107,20 @@ class Members:
         alive = [member for member in self.order(key) if member.state is not State.DOWN]
         return tuple(alive[: replicas or self.replicas])
 
+    def homes_are_joining(self, key: bytes) -> bool:
+        """Whether no home of the key is up: those that are joining may lack what others hold that were given
+        it in their place, wherever these come in the key's order."""
+        return all(home.state is not State.UP for home in self.homes(key))
+
     def down_homes(self, key: bytes) -> tuple[Member, ...]:
-        """Who is down and comes before the last of R homes that are up: it may have been given the key."""
-        down, up = [], 0
+        """Who is down and may have been given the key: all that come before the last of R homes that are up,
+        or all if no home is up."""
+        down, up, ends = [], 0, not self.homes_are_joining(key)
         for member in self.order(key):
             if member.state is State.DOWN:
                 down.append(member)
             up += member.state is State.UP
-            if up == self.replicas:
+            if ends and up == self.replicas:
                 break
         return tuple(down)
 

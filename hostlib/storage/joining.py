@@ -10,6 +10,7 @@ its place.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from hostlib.protocol.catalog import Entry
     from hostlib.storage.store import BlockStore
     from hostlib.transport.transport import Transport
+
+log = logging.getLogger(__name__)
 
 SETTLED_S = 3.0
 """After a new list of members, every host knows it: the controller has told each of them twice."""
@@ -66,6 +69,8 @@ class Joining:
         own = members.at(address)
         self._number = own.number if own is not None else 0
         """Its own by the newest list; 0 where it is not in it."""
+        self._fewer_are_down = asyncio.Event()
+        """Set when a storage node that was down is back, or not in the list any more."""
         self.catch_up = CatchUp(transport, own.number if own else 0, self)
         self.in_doubt = False
         """Whether blocks that are here may have been deleted while this node was away: nobody is given any
@@ -105,16 +110,19 @@ class Joining:
             return
         stones = self._store.graveyard.stones
         self._listed_s, before_s = stones.wall_s(), self._listed_s
-        before, own = (known.at(self._address) for known in (self.members, members))
+        before, own = self.members, members.at(self._address)
+        was = before.at(self._address)
         missed = members.epoch != next_epoch(self.members.epoch)
         self._recent = [(self.members, now_s + SETTLED_S), *self._recent][:MAX_RECENT_LISTS]
+        if any(one.state is State.DOWN and not members.is_down(one.address) for one in before.nodes):
+            self._fewer_are_down.set()
         self.members = members
         self._number = own.number if own is not None else 0
         if own is None:
             return
         self._settled = False
         self.catch_up.number = own.number
-        if own.state is State.JOINING and (missed or before is None or before.state is not State.JOINING):
+        if own.state is State.JOINING and (missed or was is None or was.state is not State.JOINING):
             if not self.in_doubt:
                 self._last_there_s = min(before_s, self._last_there_s or before_s)
             self._doubt(any(self._store.sizes().values()))
@@ -210,16 +218,29 @@ class Joining:
         self._join_task = self._spawn(self._join())
 
     async def _join(self) -> None:
-        """Twice: what was written to others while the first pass went on is in the second."""
+        """Copy all that the others have for this node. If as many of them are down as a block has homes, they
+        may hold blocks that nobody else has: then the node goes on when one is back."""
         patience: defaultdict[str, Patience] = defaultdict(Patience)
-        for _ in range(2):
-            complete = await self._copy_all(patience)
-        self.knows_deletions()
-        if self._join_task is not asyncio.current_task():
-            return  # it begins anew, as blocks were given up
+        while True:
+            self._fewer_are_down.clear()
+            may_lack = self._all_copies_may_be_away()
+            for _ in range(2):  # what was written to others during the first pass is in the second
+                complete = await self._copy_all(patience)
+            self.knows_deletions()
+            if self._join_task is not asyncio.current_task():
+                return  # it begins anew, as blocks were given up
+            if not may_lack and not self._all_copies_may_be_away():
+                break
+            log.info("joining until one is back that is down: it may hold the only copy of a block")
+            await self._fewer_are_down.wait()
         self.caught_up = True
         if self._settle_task is None:
             self._end_settling(complete)
+
+    def _all_copies_may_be_away(self) -> bool:
+        """Whether so many peers are down that a block which this node missed may have no other homes."""
+        down = sum(one.state is State.DOWN for one in self.members.nodes if one.address != self._address)
+        return down >= self.members.replicas
 
     async def _settle(self) -> None:
         """Copy what was put meanwhile to other homes, by those who did not know the newest list. Lists that

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commands.errors import OptionError
-from emulator.options import RunOptions, parse_options, without_effect
+from emulator.options import RunOptions, parse_options, read_run, without_effect
 
 
 def parse(*arguments: str) -> RunOptions:
@@ -88,3 +88,10 @@ def test_a_topology_has_its_own_number_of_hosts_unless_somebody_says_another() -
     assert (parse("--topo=fattree").nodes.count, parse("--topo=fattree").storage.count) == (16, 4)
     assert parse("--topo=fattree", "--hosts=12").nodes.count == 12
     assert (parse("--stores=0").storage.kind, parse("--stores=0").lends) == ("peers", True)
+
+
+def test_servers_are_named_by_commas_or_by_a_file_and_only_make_run_takes_them() -> None:
+    assert parse("--servers", "a, root@b,c.toml").emulation.servers == ("a", "root@b", "c.toml")
+    assert parse().emulation.servers == ()
+    with pytest.raises(OptionError, match="SERVERS: topo plays on this machine: leave it out"):
+        read_run(RunOptions, ("--servers", "a"), "topo", "")

@@ -40,7 +40,7 @@ def test_generated_files_are_those_of_the_declarations() -> None:
 def test_a_new_version_is_copied_to_all_that_state_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "version", lambda: "9.8.7")
     texts = {path.relative_to(ROOT): text for path, text in versions.made().items()}
-    assert len(texts) == len(versions.FOLDERS) + 1
+    assert len(texts) == len(versions.FOLDERS) + 2
     assert all("9.8.7" in text for text in texts.values())
     assert '"weir-switch==9.8.7"' in texts[Path("pyproject.toml")]
     assert '"weir-client==9.8.7"' in texts[Path("engines/pyproject.toml")]

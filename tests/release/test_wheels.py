@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,15 @@ def test_all_have_one_version() -> None:
     version = project("weir")["version"]
     assert {project(name)["version"] for name in FOLDERS} == {version}
     assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(rf"^## {version} \(\d{{4}}-\d\d-\d\d\)$", changes, re.MULTILINE)
+    released = date.fromisoformat(changes.split(f"## {version} (")[1][:10])
+    assert f"date-released: {released}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_a_version_of_the_changelog_is_short_and_has_a_line_a_change() -> None:
+    for version in re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]:
+        lines = version.splitlines()
+        assert len(lines) <= 150, lines[0]
+        changes = [line for line in lines if line.startswith("- ")]
+        assert max(map(len, changes), default=0) <= 140, lines[0]

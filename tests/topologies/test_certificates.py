@@ -15,7 +15,7 @@ from controller.errors import ConfigError
 from controller.p4runtime.channel import open_channel
 from topologies.certificates import SERVER_NAME, Certificates, make_certificates
 from topologies.engines import Embedded
-from topologies.network import end_process
+from topologies.process import end_process
 
 READY_S, REFUSED_S = 60, 3
 

@@ -14,7 +14,7 @@ from typing import Any
 from commands.precedence import comes_first, put_session_first
 from experiments.bench.switch.errors import BenchError
 from hostlib.protocol.wire import MTU_BYTES
-from topologies.network import end_process
+from topologies.process import end_process
 
 _GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
 _HOLD = ("unshare", "--net", "--", "sh", "-c", "echo ready && exec sleep infinity")

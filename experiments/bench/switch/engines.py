@@ -26,7 +26,7 @@ from experiments.bench.switch.workloads import (
 )
 from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts, Engine
-from topologies.network import end_process
+from topologies.process import end_process
 
 ECHO: Final = "echo"
 ECHO_BUFFER_BYTES: Final = 4 << 20

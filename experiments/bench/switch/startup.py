@@ -18,7 +18,7 @@ from experiments.bench.switch.engines import Switch
 from experiments.bench.switch.workloads import BLOCKS, FRAGMENTS
 from hostlib.protocol.wire import VALUE_BYTES
 from topologies.engines import Artifacts, Engine
-from topologies.network import end_process
+from topologies.process import end_process
 
 CACHE_VARIABLE: Final = "WEIR_CACHE"
 

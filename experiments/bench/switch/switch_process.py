@@ -12,7 +12,7 @@ from experiments.bench.switch.cables import Cables
 from experiments.bench.switch.control import DEVICE_ID
 from experiments.bench.switch.errors import BenchError
 from topologies.engines import Engine
-from topologies.forkserver.client import ForkedProcess
+from topologies.process import Process
 
 _SAID_CHARACTERS: Final = 2000
 
@@ -44,7 +44,7 @@ class SwitchProcess:
         return int(psutil.Process(self.process.pid).memory_info().rss)
 
 
-def cpu_s(process: subprocess.Popen[bytes] | ForkedProcess, who: str) -> float:
+def cpu_s(process: Process, who: str) -> float:
     """CPU time of a process, in seconds; BenchError in the name of `who` if it has ended."""
     if process.poll() is not None:
         raise BenchError(f"{who}: it ended during the measurement, with exit code {process.returncode}")

@@ -27,7 +27,9 @@ def test_all_is_played_again_with_a_sigma_that_makes_less_of_it(
 ) -> None:
     asked = []
 
-    def play(screen: Screen, scenario: Scenario, engine: Any, give_up: bool) -> command._Played:
+    def play(
+        screen: Screen, scenario: Scenario, engine: Any, cluster: None, give_up: bool
+    ) -> command._Played:
         asked.append((scenario.scale.sigma, give_up))
         overloaded = replace(RESULT, overloaded=True, complaints=["CPU: too much"])
         return command._Played(scenario, Repeats({"pool": (overloaded,)}), {})
@@ -35,5 +37,5 @@ def test_all_is_played_again_with_a_sigma_that_makes_less_of_it(
     monkeypatch.setattr(command, "_play", play)
     options = parse_options(["--scale", scale, "--requests", "10"], "test", "")
     scenario = make_scenario(options, first)
-    assert command._play_to_count(Screen(QUIET), scenario, engine=None).repeats.overloaded  # type: ignore[arg-type]
+    assert command._play_to_count(Screen(QUIET), scenario, None, None).repeats.overloaded  # type: ignore[arg-type]
     assert asked == played

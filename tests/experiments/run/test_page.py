@@ -10,7 +10,7 @@ import pytest
 
 from emulator.details import Details
 from emulator.result import BlockSources, Percentiles, RunResult
-from emulator.timeline import Sample, _interfaces
+from emulator.timeline import Sample
 from experiments.run.page import write_page
 from experiments.run.page_picture import pictures
 from tests.experiments.browser import look, needs_chromium
@@ -261,13 +261,3 @@ found["rows with node1"] = rows();
 found.csv = atob(document.querySelector("a[download='stores.csv']").href.split(",")[1]);
 return found;
 """
-
-
-def test_interfaces_are_read_as_the_kernel_writes_them() -> None:
-    text = (
-        "Inter-|   Receive                                                |  Transmit\n"
-        " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop\n"
-        "    lo:       0       0    0    0    0     0          0         0        0       0    0    0\n"
-        "s1-eth1: 1234567  100    0    0    0     0          0         0   765432      90    0    0\n"
-    )
-    assert _interfaces(text) == [("lo", (0, 0)), ("s1-eth1", (1234567, 765432))]

@@ -1,6 +1,7 @@
 """Computing on a real scheduler and real workers over TCP: nothing is lost, nothing computed twice."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,13 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
+from cluster.checkout import files_here
 from experiments.study.compute import ClusterError, Computer, cluster, compute_point
-from experiments.study.results import ResultStore, point_name
+from experiments.study.results import ResultStore, code_hash, point_name
 from experiments.study.systems import Setting, system
 from scenario import Scenario
 
 WAIT_S = 60.0
+ROOT = Path(__file__).parents[3]
 
 
 def scenarios(count: int, requests: int = 60) -> list[Scenario]:
@@ -34,12 +38,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def process(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def process(*arguments: str, folder: Path = ROOT) -> Iterator[subprocess.Popen[bytes]]:
     started = subprocess.Popen(
         [sys.executable, "-m", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        cwd=Path(__file__).parents[3],
+        cwd=folder,
+        env=None if folder == ROOT else {**os.environ, "PYTHONPATH": str(folder)},
     )
     try:
         yield started
@@ -92,7 +97,7 @@ def test_a_worker_killed_half_way_loses_nothing(tmp_path: Path) -> None:
         assert workers[0].wait(WAIT_S) == -signal.SIGKILL
         assert workers[1].poll() is None
     assert [found["completed"] for found in figures] == [60] * 10
-    alone = compute_point(wanted[-1])
+    alone = compute_point(wanted[-1], code_hash())
     assert {**figures[-1], "cpu_s": 0} == {**alone, "cpu_s": 0}
 
 
@@ -158,6 +163,35 @@ def test_an_interrupted_sweep_keeps_what_it_has(tmp_path: Path) -> None:
         Computer(client, store, lambda done, total, known: seen.append(known)).all(wanted)
     assert seen[0] == 2
     assert len(store) == 4
+
+
+def test_a_worker_with_other_files_computes_nothing() -> None:
+    with pytest.raises(ClusterError, match="other files of Weir than this machine"):
+        compute_point(scenarios(1)[0], "another")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_workers_of_another_revision_are_refused_by_name(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    for name in files_here():
+        if name.endswith((".py", ".json", ".c", ".h", ".toml")) and not name.startswith("tests/"):
+            (other / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, other / name)
+    with (other / "simulator" / "simulation.py").open("a") as file:
+        file.write("# changed\n")
+    with scheduler_with_workers(tmp_path, 1) as (address, _), ExitStack() as stack:
+        with cluster(address) as client:
+            client.wait_for_workers(1, timeout=WAIT_S)
+        stack.enter_context(process("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny",
+                                    "--no-dashboard", "--name", "stranger", folder=other))  # fmt: skip
+        with Client(address) as client:  # type: ignore[no-untyped-call]
+            client.wait_for_workers(2, timeout=WAIT_S)
+        with (
+            pytest.raises(ClusterError, match=r"other files of Weir.*tcp://127.0.0.1:\d+\. "),
+            cluster(address),
+        ):
+            pass
 
 
 def test_a_scheduler_that_is_not_there_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,9 @@ from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.summary import as_text, summary
 from experiments.study.systems import Setting, system
+from experiments.summaries import SUMMARIES
 from tests.experiments.study.made import of_runs, run, sample
+from tests.experiments.summaries import check
 
 TIMES = ("start", "steady", "time_per_output_token", "between_tokens", "end_to_end")
 BOUNDS = ("mean", "low", "high", "p50", "p50_low", "p50_high", "p99", "p99_low", "p99_high")
@@ -21,8 +23,10 @@ def bought(name: str, found: Sample, stores: int = 2, variant: str = "") -> tupl
 
 
 def written(*done: tuple[Point, Sample]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(as_text(summary({}, done, 1, (), ())))["points"]
-    return found
+    found: dict[str, Any] = json.loads(as_text(summary({}, done, 1, (), ())))
+    check(SUMMARIES["study"], found)
+    points: list[dict[str, Any]] = found["points"]
+    return points
 
 
 def test_every_time_has_bounds_of_its_mean_of_its_p50_and_of_its_p99() -> None:

@@ -85,6 +85,29 @@ def test_another_write_at_the_only_home_which_is_down_is_not_said_to_be_deleted(
     run(main)
 
 
+def test_what_only_one_that_stood_in_and_is_down_holds_is_not_said_to_be_deleted() -> None:
+    async def main() -> None:
+        world = World(controller="10.255.255.254")
+        gone, *others = (one.address for one in world.members.nodes)
+        n = next(n for n in range(40) if world.homes(n)[0] == gone)
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        await asyncio.sleep(0.1)
+        await world.client.put(ref(n), content(n), durable=True)
+        (standin,) = world.holders(n)
+        world.kill(standin)
+        states = [DOWN if one == standin else UP for one in others]
+        world.announce(JOINING, *states)
+        node = world.restart(gone)
+        node.start()
+        await asyncio.sleep(60)
+        world.announce(UP if node.joining.caught_up else JOINING, *states)
+        with pytest.raises(TransferTimeoutError, match=f"{standin}: down, and may hold it"):
+            await world.client.delete(ref(n))
+
+    run(main)
+
+
 def test_a_store_that_was_away_does_not_bring_it_back() -> None:
     async def main() -> None:
         world = World(replicas=2, controller="10.255.255.254")

@@ -43,8 +43,19 @@ def test_where_all_that_were_given_a_block_may_be_down_nobody_can_say_that_there
 
 
 def test_one_that_is_joining_is_read_last() -> None:
-    members, order = with_states(1, n0=State.JOINING)
-    assert Health(members, OPTIONS).reads(KEY) == ([order[1], order[0]], False)
+    members, order = with_states(2, n0=State.JOINING)
+    assert Health(members, OPTIONS).reads(KEY) == ([*order[1:3], order[0]], False)
+
+
+def test_while_all_its_homes_are_joining_any_other_may_have_been_given_a_block_in_their_place() -> None:
+    members, order = with_states(1, n0=State.JOINING, n3=State.DOWN)
+    health = Health(members, OPTIONS)
+    assert health.reads(KEY) == ([order[1], order[0], order[2], order[3]], False)
+    suspect(health, order[3])
+    assert health.reads(KEY) == ([order[1], order[0], order[2]], True)
+    assert [one.address for one in members.down_homes(KEY)] == [order[3]]
+    members, order = with_states(2, n0=State.JOINING, n1=State.JOINING)
+    assert Health(members, OPTIONS).reads(KEY) == (order[2:] + order[:2], False)
 
 
 def test_one_that_is_suspected_is_left_out_and_said_so() -> None:

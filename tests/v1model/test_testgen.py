@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.summaries import assert_described
-from v1model.stf import testgen
+from v1model import testgen
 
-CONFORMANCE = Path(__file__).parents[2] / "conformance"
+CONFORMANCE = Path(__file__).parents[1] / "conformance"
 PROGRAM = """
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-"""python -m v1model.stf.testgen DIR: P4Testgen's tests of v1model programs, on the embedded switch.
+"""python -m v1model.testgen DIR: P4Testgen's tests of v1model programs, on the embedded switch.
 
 P4Testgen (p4testgen on PATH, part of p4lang's p4c) goes through a program symbolically and says, for each way
 through it, which packet takes it and what has to come out: an oracle that knows nothing of this switch.
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m v1model.stf.testgen",
+        prog="python -m v1model.testgen",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

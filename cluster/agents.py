@@ -1,0 +1,60 @@
+"""The agents of all servers together: started at the same time, asked at the same time, ended together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from cluster.errors import ServerError
+from cluster.refusals import Found
+from cluster.session import Session
+from cluster.ssh import in_checkout
+
+SENT_VARIABLES: Final = ("WEIR_LOG", "WEIR_VALUE_BYTES", "WEIR_PURE")
+"""Of our environment, those that processes on servers have, too."""
+AGENT: Final = (".venv/bin/python", "-m", "cluster.agent")
+
+Result = TypeVar("Result")
+
+
+class Agents:
+    """A session with each server. Use as a context manager: leaving it ends all agents, and what they made
+    goes with them."""
+
+    def __init__(self, servers: Sequence[Found], logs: Path) -> None:
+        """`logs`: a folder for what agents say on stderr."""
+        self.servers: Mapping[str, Found] = {found.server.name: found for found in servers}
+        self.sessions: dict[str, Session] = {}
+        self._logs = logs
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Agents:
+        """Raises ServerError for those that can't build networks, or did not start."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.__exit__)
+            for name, found in self.servers.items():
+                words = self._stack.enter_context((self._logs / f"agent-{name}.log").open("w+b"))
+                environment = {key: os.environ[key] for key in SENT_VARIABLES if os.environ.get(key)}
+                command = in_checkout(found.server, found.folder, AGENT, environment)
+                self.sessions[name] = Session(name, command, words).__enter__()
+            self.on_all(lambda name, session: session.ask("hello"))
+            stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with ThreadPoolExecutor(max_workers=max(1, len(self.sessions))) as pool:
+            list(pool.map(Session.__exit__, self.sessions.values()))
+        self._stack.close()
+
+    def on_all(self, do: Callable[[str, Session], Result]) -> dict[str, Result]:
+        """Do something on all servers at the same time; returns the results by server."""
+        with ThreadPoolExecutor(max_workers=len(self.sessions)) as pool:
+            futures = {name: pool.submit(do, name, session) for name, session in self.sessions.items()}
+        problems = [error for one in futures.values() if isinstance(error := one.exception(), ServerError)]
+        if len(problems) > 1:
+            raise ServerError("\n".join(map(str, problems)))
+        return {name: one.result() for name, one in futures.items()}

@@ -1,0 +1,110 @@
+"""Brings this checkout to a server, and sets it up there.
+
+What is copied is what git knows of, with changes that were not committed; of a checkout without git, all but
+what set-up and runs make. A server has one folder for it. Its environment stays when the files change.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from cluster.errors import ServerError
+from cluster.probe import digest_of
+from cluster.servers import Server
+from cluster.ssh import in_checkout, on_server
+from emulator.result import ROOT
+
+COPY_TIMEOUT_S: Final = 600.0
+SETUP_TIMEOUT_S: Final = 1800.0
+MADE: Final = ("build", "results", "__pycache__", "node_modules")
+"""Folders that are no part of a checkout; those that begin with a dot and "venv" neither."""
+_UNPACK: Final = """
+set -e
+mkdir -p "$1"
+cd "$1"
+exec 9>.weir-lock
+flock -n 9 || { echo "another run uses it"; exit 3; }
+rm -rf .weir-new && mkdir .weir-new
+tar -xzf - -C .weir-new
+for kept in .venv build; do [ ! -e "$kept" ] && [ ! -L "$kept" ] || mv "$kept" .weir-new/; done
+find . -mindepth 1 -maxdepth 1 ! -name .weir-new ! -name .weir-lock -exec rm -rf {} +
+find .weir-new -mindepth 1 -maxdepth 1 -exec mv {} . \\;
+rmdir .weir-new
+"""
+"""Of a shell on the server; $1: the folder. What is not of the new files goes, but for what set-up made."""
+
+
+@cache
+def files_here() -> tuple[str, ...]:
+    """Return the paths of this checkout's files, in order."""
+    git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
+    listed = subprocess.run(
+        [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0 and listed.stdout:
+        names = {name for name in listed.stdout.decode().split("\0") if name}
+    else:
+        names = set(_walked())
+    return tuple(sorted(name for name in names if os.path.lexists(ROOT / name) and not _is_made(name)))
+
+
+def _walked() -> Iterator[str]:
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in MADE and name != ".git" and "venv" not in name]
+        yield from (str((Path(folder) / name).relative_to(ROOT)) for name in names)
+
+
+def _is_made(name: str) -> bool:
+    first = name.split("/")[0]
+    return first in MADE or first.startswith(".venv")
+
+
+@cache
+def digest_here() -> str:
+    """Return the digest of this checkout, as `probe` makes that of a server's."""
+    digest = digest_of(ROOT, files_here())
+    assert digest is not None
+    return digest
+
+
+@cache
+def archive() -> bytes:
+    """Return this checkout as a compressed archive."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=3) as tar:
+        for name in files_here():
+            tar.add(ROOT / name, name, recursive=False)
+    return packed.getvalue()
+
+
+def copy(server: Server, folder: str) -> None:
+    """Put this checkout into a folder of a server; raises ServerError."""
+    command = on_server(server, ["sh", "-c", _UNPACK, "sh", folder])
+    _carry_out(server, command, archive(), COPY_TIMEOUT_S, f"the checkout could not be copied to {folder}")
+
+
+def set_up(server: Server, folder: str) -> None:
+    """Have a server make the environment of its checkout, which takes minutes the first time; raises
+    ServerError with its last words."""
+    command = in_checkout(server, folder, ["sh", "scripts/setup.sh", "run"], {})
+    problem = f"the checkout in {folder} could not be set up; log in and run make setup there"
+    _carry_out(server, command, b"", SETUP_TIMEOUT_S, problem)
+
+
+def _carry_out(server: Server, command: list[str], given: bytes, timeout_s: float, problem: str) -> None:
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise ServerError(f"server {server.name}: {problem}: it took longer than {timeout_s:g} s") from None
+    if done.returncode:
+        said = (done.stderr + done.stdout).decode(errors="replace").strip()
+        raise ServerError(f"server {server.name}: {problem}: {said[-500:]}")

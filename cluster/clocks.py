@@ -1,0 +1,55 @@
+"""How far a server's clocks are from ours, asked over its connection as NTP does.
+
+Of several questions the quickest counts: the server read its clock between our question and its answer, so
+the error is at most half of the time between the two.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_PCAP_NANOSECONDS = 0xA1B23C4D
+_PCAP_HEADER = struct.Struct("<IHHiIII")
+_PCAP_RECORD = struct.Struct("<IIII")
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """A clock compared with ours."""
+
+    ahead_s: float
+    """Of the other clock before ours."""
+    within_s: float
+    """Most that this is wrong by."""
+
+
+def estimate(theirs: Callable[[], float], ours: Callable[[], float], questions: int) -> Offset:
+    """Ask for their time so many times; `theirs` takes a round trip."""
+    best: Offset | None = None
+    for _ in range(questions):
+        asked_s = ours()
+        answer_s = theirs()
+        came_s = ours()
+        one = Offset(answer_s - (asked_s + came_s) / 2, (came_s - asked_s) / 2)
+        if best is None or one.within_s < best.within_s:
+            best = one
+    assert best is not None
+    return best
+
+
+def shift_capture(path: Path, by_s: float) -> None:
+    """Add seconds to the times of a capture in pcap's format with nanoseconds; other files stay as they
+    are."""
+    data = bytearray(path.read_bytes())
+    if len(data) < _PCAP_HEADER.size or _PCAP_HEADER.unpack_from(data)[0] != _PCAP_NANOSECONDS:
+        return
+    by_ns, at = round(by_s * 1e9), _PCAP_HEADER.size
+    while at + _PCAP_RECORD.size <= len(data):
+        seconds, nanoseconds, kept, length = _PCAP_RECORD.unpack_from(data, at)
+        moved = divmod(seconds * 1_000_000_000 + nanoseconds + by_ns, 1_000_000_000)
+        _PCAP_RECORD.pack_into(data, at, *moved, kept, length)
+        at += _PCAP_RECORD.size + kept
+    path.write_bytes(data)

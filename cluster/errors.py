@@ -1,0 +1,26 @@
+"""What can be wrong with servers; the message says which, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from commands.errors import ExperimentError
+
+
+class ServerError(ExperimentError):
+    """A server that can't be used, or that refused what it was asked."""
+
+
+class ServerLostError(ServerError):
+    """A server's connection ended while a network was on it."""
+
+    def __init__(self, server: str, said: str) -> None:
+        self.server, self.said = server, said
+        super().__init__(
+            f"server {server} was lost: its connection ended ({said}). The run was ended on the other "
+            "servers, too; nothing of it is left there"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """For summary.json."""
+        return {"server": self.server, "how": "was lost", "last_lines": [self.said]}

@@ -1,0 +1,79 @@
+"""The servers of a network, and this machine beside them: how busy they are, and what processes use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cluster.network import ClusterNetwork
+from cluster.remote_process import RemoteProcess
+from cluster.session import Session
+from emulator.machine import CpuTime, CpuUse, cpu_time
+from topologies.process import Process
+
+
+class Servers:
+    """What `emulator.machines.Machines` asks for, of several."""
+
+    def __init__(self, network: ClusterNetwork) -> None:
+        self._network = network
+        self.use: dict[str, CpuUse] = {}
+        """By server, of the last time that they were watched."""
+
+    @property
+    def control_apart(self) -> bool:
+        """Whether this machine, where the controller runs, is none of the servers."""
+        return self._network.control_apart
+
+    def watch(self) -> ServersWatch:
+        """Begin to sample the CPU of each server and the threads of its switches."""
+        watch = ServersWatch(self._network, self.use)
+        watch.start()
+        return watch
+
+    def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
+        """What running processes have used so far, together."""
+        here: list[int] = []
+        there: dict[str, list[int]] = {}
+        for process in processes:
+            if isinstance(process, RemoteProcess):
+                there.setdefault(process.server, []).append(process.number)
+            else:
+                here.append(process.pid)
+
+        def ask(name: str, session: Session) -> CpuTime:
+            numbers = there.get(name)
+            return CpuTime(**session.ask("cpu_time", processes=numbers)) if numbers else CpuTime()
+
+        times = [cpu_time(here), *(self._network.on_all(ask).values() if there else ())]
+        return CpuTime(sum(one.user_s for one in times), sum(one.system_s for one in times))
+
+
+class ServersWatch:
+    """Samples all servers."""
+
+    def __init__(self, network: ClusterNetwork, use: dict[str, CpuUse]) -> None:
+        self._network, self._use = network, use
+
+    def start(self) -> None:
+        """Begin sampling."""
+
+        def begin(name: str, session: Session) -> None:
+            switches = [
+                process.number
+                for process in self._network.switch_processes.values()
+                if isinstance(process, RemoteProcess) and process.server == name
+            ]
+            session.ask("watch", switches=switches)
+
+        self._network.on_all(begin)
+
+    def stop(self) -> CpuUse:
+        """End sampling; of each figure that of the server that had least to spare."""
+        self._use.clear()
+        self._use.update(self._network.on_all(lambda name, session: CpuUse(**session.ask("watched"))))
+        seen = self._use.values()
+        return CpuUse(
+            max(one.mean for one in seen),
+            max(one.saturated for one in seen),
+            max(one.switch_saturated for one in seen),
+        )

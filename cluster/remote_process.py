@@ -1,0 +1,128 @@
+"""A process on a server: what `subprocess.Popen` has of one here."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import threading
+from typing import IO, Any, Protocol
+
+from cluster.errors import ServerLostError
+from cluster.messages import to_text
+
+LOST = -int(signal.SIGKILL)
+"""Exit code of what ran on a server that was lost."""
+
+
+class Teller(Protocol):
+    """Tells the agent of a server to do something."""
+
+    def tell(self, do: str, **given: Any) -> None:
+        """Send a request that has no answer."""
+
+
+class RemoteProcess:
+    """A program that the agent of a server started."""
+
+    def __init__(
+        self, number: int, server: str, teller: Teller, stdin: Any, stdout: Any, stderr: Any
+    ) -> None:
+        """Streams are as subprocess.Popen's; files get what the process writes."""
+        self.number, self.server = number, server
+        self.pid = 0
+        """On its server."""
+        self.returncode: int | None = None
+        self._teller = teller
+        self._ended = threading.Event()
+        self._lost: ServerLostError | None = None
+        self._sinks: dict[str, int] = {}
+        self.stdin: IO[bytes] | None = None
+        if stdin == subprocess.PIPE:
+            self.stdin = io.BufferedWriter(_Stdin(number, teller))
+        self.stdout = self._stream("out", stdout)
+        self.stderr = self._stream("err", stderr)
+
+    def wants(self, which: str) -> bool:
+        """Whether somebody reads its stream "out" or "err"."""
+        return which in self._sinks
+
+    def poll(self) -> int | None:
+        """The exit code, None while it runs."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Until it has ended; raises subprocess.TimeoutExpired, or ServerLostError if its server was lost."""
+        if not self._ended.wait(timeout):
+            raise subprocess.TimeoutExpired(f"process {self.pid} of {self.server}", timeout or 0.0)
+        if self._lost is not None:
+            raise self._lost
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, sig: int, /) -> None:
+        """Nothing happens to one that has ended."""
+        if self.returncode is None:
+            self._teller.tell("signal", process=self.number, signal=int(sig))
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def heard(self, which: str, data: bytes) -> None:
+        """Take what it wrote to its stream "out" or "err"."""
+        sink = self._sinks.get(which)
+        while sink is not None and data:
+            try:
+                data = data[os.write(sink, data) :]
+            except OSError:  # nobody reads any more
+                return
+
+    def ended(self, code: int, lost: ServerLostError | None = None) -> None:
+        """Take its exit code, negative for a signal; `lost`: why nobody knows it."""
+        if self.returncode is not None:
+            return
+        for sink in self._sinks.values():
+            with contextlib.suppress(OSError):
+                os.close(sink)
+        self._sinks.clear()
+        self._lost, self.returncode = lost, code
+        self._ended.set()
+
+    def _stream(self, which: str, given: Any) -> IO[bytes] | None:
+        """Return our end of a pipe if one is asked for."""
+        if given == subprocess.PIPE:
+            read, self._sinks[which] = os.pipe()
+            return os.fdopen(read, "rb")
+        if given is not None and given != subprocess.DEVNULL:
+            self._sinks[which] = os.dup(given if isinstance(given, int) else given.fileno())
+        return None
+
+
+class _Stdin(io.RawIOBase):
+    """What is written is sent to the process."""
+
+    def __init__(self, number: int, teller: Teller) -> None:
+        self._number, self._teller = number, teller
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, data: Any, /) -> int:
+        """Send it; returns how many bytes that was."""
+        sent = bytes(data)
+        self._teller.tell("write", process=self._number, text=to_text(sent))
+        return len(sent)
+
+    def close(self) -> None:
+        """Tell the process that nothing more comes."""
+        if not self.closed:
+            self._teller.tell("close_stdin", process=self._number)
+        super().close()

@@ -1,0 +1,82 @@
+"""What tunnels between servers carry, and whether that is enough for the links that go through them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from cluster.agents import Agents
+from cluster.errors import ServerError
+from cluster.messages import PYTHON
+from topologies.part import MAX_NETWORK_ID, VXLAN_BYTES, VXLAN_PORT
+
+Pair = tuple[str, str]
+"""Two servers, in the order of their names."""
+BENCH_TIMEOUT_S: Final = 60.0
+MOST_SHARE: Final = 0.5
+"""Of what one thread got through a tunnel, that links in it may ask for: both ends do other work
+meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelFigures:
+    """One tunnel, measured."""
+
+    rtt_us: float
+    """Of a small packet, there and back: what the tunnel and the network below it add to a path twice."""
+    lost_share: float
+    frames_per_s: float
+    """That came through when one thread sent as fast as it could."""
+    send_us: float
+    """CPU time of its sender for each."""
+    frame_bytes: int
+
+    @property
+    def carries_bit_s(self) -> float:
+        """The same as a rate, as links count: without what the tunnel adds."""
+        return 8.0 * self.frame_bytes * self.frames_per_s
+
+
+def measure_tunnels(pairs: Iterable[Pair], agents: Agents, frame_bytes: int) -> dict[Pair, TunnelFigures]:
+    """Measure the tunnel between each two servers, one after the other; raises ServerError where nothing
+    comes through. `frame_bytes`: of the longest frame."""
+    return {pair: _measure(pair, agents, frame_bytes) for pair in pairs}
+
+
+def _measure(pair: Pair, agents: Agents, frame_bytes: int) -> TunnelFigures:
+    network_id = str(1 + secrets.randbelow(MAX_NETWORK_ID))
+    addresses = [agents.servers[name].reached_at for name in pair]
+
+    def run(role: str, own: int) -> str:
+        there = [network_id, addresses[own], addresses[1 - own], str(frame_bytes)]
+        command = [PYTHON, "-m", "cluster.tunnel_bench", role, *there]
+        return str(agents.sessions[pair[own]].ask("run", command=command, timeout_s=BENCH_TIMEOUT_S))
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        answering, asking = pool.submit(run, "answer", 0), pool.submit(run, "ask", 1)
+        try:
+            figures = json.loads(asking.result())
+            answering.result()
+        except ServerError as error:
+            raise ServerError(
+                f"servers {pair[0]} and {pair[1]}: no packet of {frame_bytes + VXLAN_BYTES} bytes came "
+                f"through a tunnel between {addresses[0]} and {addresses[1]}: let UDP port {VXLAN_PORT} pass "
+                f"there, in both directions, and see that the network carries such packets ({error})"
+            ) from None
+    return TunnelFigures(frame_bytes=frame_bytes, **figures)
+
+
+def too_slow(
+    asked_bit_s: Mapping[Pair, float], measured: Mapping[Pair, TunnelFigures]
+) -> tuple[Pair, float] | None:
+    """Return the tunnel that links ask too much of, and by how much; None if all carry what is asked."""
+    over = {
+        pair: rate_bit_s / (MOST_SHARE * max(1.0, measured[pair].carries_bit_s))
+        for pair, rate_bit_s in asked_bit_s.items()
+    }
+    worst = max(over, key=over.__getitem__, default=None)
+    return None if worst is None or over[worst] <= 1 else (worst, over[worst])

@@ -1,0 +1,66 @@
+"""Processes of a network: what `subprocess.Popen` has of them, whoever started them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterable
+from typing import IO, Protocol
+
+STOP_TIMEOUT_S = 3.0
+
+
+class Process(Protocol):
+    """A program that was started: by us, by the fork server, or on another server."""
+
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+    returncode: int | None
+
+    @property
+    def pid(self) -> int:
+        """Its number on the machine that it runs on."""
+
+    def poll(self) -> int | None:
+        """The exit code, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Until it has ended; raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, sig: int, /) -> None:
+        """Nothing happens to one that has ended."""
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+
+    def kill(self) -> None:
+        """SIGKILL."""
+
+
+def end_processes(processes: Iterable[Process]) -> None:
+    """As `end_process`, all at the same time."""
+    running = [process for process in processes if process.poll() is None]
+    for process in running:
+        process.terminate()
+    for process in running:
+        end_process(process)
+
+
+def end_process(process: Process) -> None:
+    """SIGTERM, and SIGKILL where that does not help."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        _close(stream)
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    with contextlib.suppress(OSError):
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,89 @@
+"""What a running network can be asked, whether it is on this machine or on several."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from topologies.certificates import Certificates
+from topologies.fabric import Fabric
+from topologies.process import Process
+
+
+class RunningNetwork(ABC):
+    """A fabric whose hosts and switches are there. Use as a context manager: leaving it removes everything.
+
+    A host or switch is named as in the fabric. Files are written below `directory` on this machine; hosts may
+    see a copy of it elsewhere, so what they are told of is `seen_by`, and what they have to read is `send`.
+    """
+
+    fabric: Fabric
+    directory: Path
+    certificates: Certificates | None
+    switch_processes: dict[str, Process]
+
+    @abstractmethod
+    def address(self, switch: str) -> str:
+        """Where `switch` serves P4Runtime to this machine, as gRPC spells it."""
+
+    def switch_log(self, switch: str) -> Path:
+        """What its processes say, one after the other."""
+        return self.directory / f"{switch}.log"
+
+    def interfaces(self, switch: str) -> list[tuple[int, str]]:
+        """(port, interface) of a switch."""
+        return [(port.number, f"{switch}-eth{port.number}") for port in self.fabric.ports(switch)]
+
+    @abstractmethod
+    def popen(self, host: str, command: Sequence[str], **options: Any) -> Process:
+        """Start a process in the namespace of a host or switch; it is ended with the network, or with us."""
+
+    @abstractmethod
+    def popen_here(self, command: Sequence[str], **options: Any) -> Process:
+        """Start a process that belongs to the network but to no host, on this machine."""
+
+    @abstractmethod
+    def ask(self, name: str, command: str) -> str:
+        """Return what a shell command says in the namespace of a host or switch."""
+
+    @abstractmethod
+    def start_switches(self) -> None:
+        """Start every switch's process and wait until it serves P4Runtime."""
+
+    @abstractmethod
+    def stop_switches(self) -> None:
+        """End the switches' processes; they can be started again."""
+
+    @abstractmethod
+    def transmitted_bytes(self, host: str) -> int:
+        """Bytes that left the host's interface since it was made."""
+
+    @abstractmethod
+    def link_drops(self) -> int:
+        """Packets that the queues in front of all links dropped."""
+
+    @abstractmethod
+    def link_bytes(self) -> dict[str, tuple[int, int]]:
+        """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
+
+    @abstractmethod
+    def seen_by(self, name: str, path: Path) -> Path:
+        """Return where a host or switch finds what is at `path` below `directory` here."""
+
+    @abstractmethod
+    def send(self, name: str, paths: Iterable[Path]) -> None:
+        """Have a host or switch see these files as they are now."""
+
+    @abstractmethod
+    def fetch(self, name: str, path: Path) -> None:
+        """Have what a host or switch wrote at this place here, too."""
+
+    @abstractmethod
+    def clock_ahead_s(self, name: str) -> float:
+        """By how much CLOCK_MONOTONIC of a host or switch is ahead of ours."""
+
+    @abstractmethod
+    def wall_clock_ahead_s(self, name: str) -> float:
+        """By how much CLOCK_REALTIME of a host or switch is ahead of ours."""
