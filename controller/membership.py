@@ -62,7 +62,7 @@ EPOCHS_SINCE_S: Final = 1_760_000_000
 def first_epoch(now_s: float) -> int:
     """Of a controller that starts now, `now_s` since 1970: higher than any of those that were started before,
     if these made no more than EPOCHS_PER_S lists a second."""
-    return int((now_s - EPOCHS_SINCE_S) * EPOCHS_PER_S) % (1 << 32) or 1
+    return next_epoch(int((now_s - EPOCHS_SINCE_S) * EPOCHS_PER_S) % EPOCHS)
 
 
 class Membership:

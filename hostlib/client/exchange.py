@@ -82,6 +82,8 @@ class Exchange:
         self._signs = Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
         self._refused = Refused()
+        self._disagreeing: set[str] = set()
+        """Storage nodes whose last message named another list than this node's."""
         self._other_size = ""
         """Why nothing can be transferred, if the controller says that values have another size."""
         self._overdue_look_s = 0.0
@@ -92,6 +94,11 @@ class Exchange:
     def members(self) -> Members:
         """The newest list of storage nodes."""
         return self.health.members
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether a storage node goes by another list than this node, which may thus ask the wrong homes."""
+        return bool(self._disagreeing)
 
     def lane(self, home: str, op: int) -> Lane[Any]:
         """Of requests of one kind to one home: OP_STAT for probes, OP_GET for bodies, OP_PUT."""
@@ -309,8 +316,7 @@ class Exchange:
                 at += taken.datagrams
                 if taken.heard:
                     heard = True
-                    if self.members.is_another(taken.epoch):
-                        self.say_hello()
+                    self._compare_lists(address, taken.epoch)
                 continue
             at += 1
             try:
@@ -324,12 +330,21 @@ class Exchange:
                 continue
             if not message.flags & wire.FLAG_FROM_POOL:
                 heard = True
-                if self.members.is_another(message.epoch):
-                    self.say_hello()
+                self._compare_lists(address, message.epoch)
             handler(message, address, now_s)
         if heard:
             self.health.heard(address, now_s)
         self.pump_soon()
+
+    def _compare_lists(self, address: str, epoch_byte: int) -> None:
+        """Note whether a host goes by another list, and ask for the newest one."""
+        if epoch_byte == self.members.epoch & 0xFF:
+            self._disagreeing.discard(address)
+            return
+        if self.members.at(address) is not None:
+            self._disagreeing.add(address)
+        if self.members.is_another(epoch_byte):
+            self.say_hello()
 
     def _on_members(self, message: wire.Message, address: str, now_s: float) -> None:
         if why := other_size(message):
@@ -354,6 +369,7 @@ class Exchange:
             if one.state is State.DOWN and not self.members.is_down(one.address)
         ]
         self.health.members = members
+        self._disagreeing.clear()
         for home in fallen:
             for owner in list(self.request_owners):
                 owner.fallen(home)

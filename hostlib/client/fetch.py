@@ -86,6 +86,10 @@ class Fetch:
     this read. Others may have asked before that, and before the block was put."""
     doubtful: bool = False
     """Whether one of the homes that said so may have answered such a question."""
+    listed: int = 0
+    """The epoch of the list of members by which its homes were chosen."""
+    asks_everyone: bool = False
+    """Whether all storage nodes are asked, as one of them goes by another list than this node."""
     started_s: float | None = None
     """When the first request left."""
     first_sequence: int = 0

@@ -80,6 +80,7 @@ class Fetches:
         now_s = self._exchange.loop.time()
         homes, silent = self._exchange.health.homes_of(block)
         fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future(block.key))
+        fetch.listed = self._exchange.members.epoch
         self.active[block.key] = fetch
         if homes:
             self._start(fetch)
@@ -202,19 +203,31 @@ class Fetches:
             if now_s < fetch.waits_until_s:
                 self._wait(fetch)
                 return
-        if fetch.silent_home:
+        relisted = not fetch.block.homes and fetch.listed != self._exchange.members.epoch
+        if relisted and (fetch.asks_everyone or not fetch.silent_home):
+            fetch.asks_everyone = False
+            self._once_more(fetch, *self.homes_of(fetch.block))
+        elif fetch.silent_home:
             self.time_out(fetch, "a home that may hold it does not answer")
-        elif fetch.certain and fetch.doubtful:  # once more, past what was asked before
-            fetch.certain = False
-            fetch.flags |= wire.FLAG_BYPASS
-            fetch.homes, fetch.silent_home = self._exchange.health.homes_of(fetch.block)
-            if fetch.homes:
-                self._start(fetch)
-            else:
-                self._nowhere(fetch)
+        elif self._exchange.disagrees and not fetch.asks_everyone and not fetch.block.homes:
+            fetch.asks_everyone = True
+            self._once_more(fetch, *self._exchange.health.everyone(key))
+        elif fetch.certain and fetch.doubtful:
+            self._once_more(fetch, *self.homes_of(fetch.block))
         else:
             self.stats.not_found += 1
             self.finish(fetch, BlockNotFoundError(key, "none of its homes holds it"))
+
+    def _once_more(self, fetch: Fetch, homes: list[str], silent: bool) -> None:
+        """Ask these homes, past what was asked before."""
+        fetch.certain = False
+        fetch.flags |= wire.FLAG_BYPASS
+        fetch.homes, fetch.silent_home = homes, silent
+        fetch.listed = self._exchange.members.epoch
+        if fetch.homes:
+            self._start(fetch)
+        else:
+            self._nowhere(fetch)
 
     def _wait(self, fetch: Fetch) -> None:
         """For any of its homes to be heard of again."""
@@ -236,7 +249,7 @@ class Fetches:
             self._nowhere(fetch)
 
     def _asked_there(self, message: wire.Message, address: str) -> Fetch | None:
-        """The fetch with a request in flight that is what this reply echoes."""
+        """The fetch with a request in flight that is what this reply echoes, past the pool or not."""
         fetch = self.active.get(message.key)
         if (
             fetch is not None
@@ -245,6 +258,7 @@ class Fetches:
             and (message.content, message.fragments) == (fetch.content, fetch.fragments)
             and message.fragment < len(fetch.requests)
             and not fetch.requests[message.fragment].done
+            and not fetch.flags & wire.FLAG_BYPASS & ~message.flags
         ):
             return fetch
         self.stats.late += 1

@@ -102,6 +102,13 @@ class Health:
         homes = [home for home in block.homes if home not in self._suspects]
         return homes, len(homes) < len(block.homes)
 
+    def everyone(self, key: bytes) -> tuple[list[str], bool]:
+        """All storage nodes of the list, the key's homes first, and whether one is left out as it does not
+        answer: for who has to ask about a key and goes by another list than they do."""
+        nodes = [member.address for member in self._members.order(key)]
+        asked = [node for node in nodes if node not in self._suspects]
+        return asked, len(asked) < len(nodes)
+
     def _reads(self, key: bytes) -> tuple[list[str], bool]:
         first: list[str] = []
         later: list[str] = []

@@ -39,6 +39,10 @@ class Question:
     """None: nobody has it."""
     until_s: float
     """When it has taken as long as it may."""
+    listed: int
+    """The epoch of the list of members by which its homes were chosen."""
+    asks_everyone: bool = False
+    """Whether all storage nodes are asked, as one of them goes by another list than this node."""
     askers: int = 0
     """Who waits for the answer."""
     request: Request[Question] | None = None
@@ -127,7 +131,8 @@ class Lookup:
     def _open(self, block: BlockRef) -> Question:
         homes, silent = self._exchange.health.homes_of(block)
         until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
-        question = Question(self, block, homes, silent, self._exchange.new_future(block.key), until_s)
+        future, listed = self._exchange.new_future(block.key), self._exchange.members.epoch
+        question = Question(self, block, homes, silent, future, until_s, listed)
         self.active[block.key] = question
         self._exchange.request_owners[question] = None
         if homes:
@@ -169,11 +174,27 @@ class Lookup:
         self._exchange.ask(self._exchange.lane(question.homes[0], wire.OP_STAT), [question.request])
 
     def _nowhere(self, question: Question) -> None:
-        if question.silent_home:
-            error = TransferTimeoutError(question.block.key, "a home that may hold it does not answer")
-            self.finish(question, error)
+        block = question.block
+        relisted = not block.homes and question.listed != self._exchange.members.epoch
+        if relisted and (question.asks_everyone or not question.silent_home):
+            question.asks_everyone = False
+            self._once_more(question, *self.homes_of(block))
+        elif question.silent_home:
+            self.finish(question, TransferTimeoutError(block.key, "a home that may hold it does not answer"))
+        elif self._exchange.disagrees and not question.asks_everyone and not block.homes:
+            question.asks_everyone = True
+            self._once_more(question, *self._exchange.health.everyone(block.key))
         else:
             self._answer(question, None)
+
+    def _once_more(self, question: Question, homes: list[str], silent: bool) -> None:
+        """Ask these homes."""
+        question.homes, question.silent_home = homes, silent
+        question.listed = self._exchange.members.epoch
+        if homes:
+            self._send(question)
+        else:
+            self._nowhere(question)
 
     def _on_found(self, message: wire.Message, address: str, now_s: float) -> None:
         question = self._asked_there(message, address)

@@ -203,8 +203,9 @@ class Refused:
 
 
 def next_epoch(epoch: int) -> int:
-    """Of the list that follows."""
-    return epoch % (EPOCHS - 1) + 1
+    """Of the list that follows; never one that messages, which carry it modulo 256, would give as 0."""
+    following = epoch % (EPOCHS - 1) + 1
+    return following + (following % 256 == 0)
 
 
 def hello(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError
 from hostlib.protocol.homes import home_of
-from hostlib.protocol.members import MAX_NODES, Member, Members, State, hello, is_later, next_epoch
+from hostlib.protocol.members import EPOCHS, MAX_NODES, Member, Members, State, hello, is_later, next_epoch
 
 ADDRESSES = [f"10.0.0.{n}" for n in range(1, 7)]
 KEYS = [bytes([n]) * 16 for n in range(200)]
@@ -94,6 +94,16 @@ def test_there_is_always_a_later_list(epoch: int, steps: int) -> None:
     assert is_later(epoch, 0)
     assert not is_later(0, epoch)
     Members(later, 1, ()).encode()
+
+
+def test_no_list_of_a_controller_looks_like_one_of_a_configuration() -> None:
+    """Messages carry an epoch modulo 256, and 0 is that of a configuration."""
+    epochs = [0]
+    while len(epochs) <= 1000:
+        epochs.append(next_epoch(epochs[-1]))
+    assert all(epoch & 0xFF for epoch in epochs[1:])
+    assert next_epoch(EPOCHS - 257) == EPOCHS - 255
+    assert next_epoch(EPOCHS - 1) == 1
 
 
 def test_hello_says_which_list_one_has_and_whether_one_has_caught_up() -> None:
