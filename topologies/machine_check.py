@@ -111,8 +111,8 @@ def _check_mininet() -> None:
     found = find_spec("mininet")
     if found is None or found.origin is None:
         raise TopologyError(
-            f"{sys.executable} has no Mininet: apt-get install mininet, and use the environment of make setup "
-            "or another that sees the system's packages (python3 -m venv --system-site-packages)"
+            f"{sys.executable} has no Mininet: apt-get install mininet, and use the environment of make "
+            "setup, or another that sees the system's packages (python3 -m venv --system-site-packages)"
         )
     folder = Path(found.origin).parent
     try:
