@@ -206,7 +206,10 @@ def version() -> str:
 
 
 def revision() -> str:
-    """Return the git revision of this checkout, "+" when there are changes; outside git the version."""
+    """Return the git revision of this checkout, "+" when there are changes.
+
+    A checkout without git is "unknown"; what was installed has its version.
+    """
     # A tarball may lie inside of another repository. A checkout may be somebody else's: sudo make run.
     git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
     try:
@@ -218,5 +221,7 @@ def revision() -> str:
             )
         )
     except OSError:
-        return version()
-    return described if described and Path(top) == ROOT else version()
+        described = ""
+    if described and Path(top) == ROOT:
+        return described
+    return version() if ROOT.name in ("site-packages", "dist-packages") else "unknown"
