@@ -25,7 +25,7 @@ from commands.options import read
 from emulator.machine import MOST_CPU_SHARE, CpuWatch, busy_complaints
 from emulator.processes import READY_TIMEOUT_S
 from emulator.result import percentiles, revision
-from experiments.faults.__main__ import LINK_BIT_S, STORES, compile_program
+from experiments.faults.__main__ import BROKEN_OFF, LINK_BIT_S, STORES, compile_program
 from experiments.faults.attacks import ATTACKS, FRAGMENTS, INSIDERS, LIARS, frames, sender
 from experiments.faults.children import until_said
 from experiments.faults.cluster import TENANT, Cluster, Plan, cluster
@@ -91,6 +91,8 @@ class Result:
     """Mean share of the machine in use."""
     why: Mapping[str, int]
     """What operations failed of, by the words of the error."""
+    broken_off: str = ""
+    """Why the attack ended before all was measured."""
 
     def missed(self) -> list[str]:
         """The goals that are not met."""
@@ -108,7 +110,9 @@ class Result:
             found.append(self._slower())
         if self.growth_bytes > MOST_GROWTH_BYTES:
             found.append(f"memory grew by {self.growth_bytes >> 20} MB")
-        if not self.operations or not self.sent:
+        if self.broken_off:
+            found.append(f"broken off: {self.broken_off}")
+        elif not self.operations or not self.sent:
             found.append("nothing was measured")
         return found
 
@@ -200,11 +204,14 @@ def _play(screen: Screen, options: Options, results: list[Result]) -> None:
             insider = name in INSIDERS
             plan = Plan(FRAGMENTS, options.rate_per_s, options.seed, intruder=outsider, insider=insider)
             port = sender(fabric, name)
-            with cluster(network, artifacts, plan, name) as running:
-                intruder = Intruder(running, port)
-                if options.apart:
-                    _keep_apart(running, intruder)
-                results.append(attack(running, intruder, name, options))
+            try:
+                with cluster(network, artifacts, plan, name) as running:
+                    intruder = Intruder(running, port)
+                    if options.apart:
+                        _keep_apart(running, intruder)
+                    results.append(attack(running, intruder, name, options))
+            except BROKEN_OFF as error:
+                results.append(broken_off(name, str(error)))
             network.mininet[port].cmd(f"ip link del {SINK}")
             said = results[-1].missed() or ["in vain"]
             screen.say(f"{name}: {'; '.join([*said, *results[-1].remarks()])}")
@@ -249,6 +256,11 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: Options) ->
         round(used, 2),
         reasons(under_attack, lost),
     )
+
+
+def broken_off(name: str, why: str) -> Result:
+    """Return the result of an attack that could not be measured: the others go on."""
+    return Result(name, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0, 0.0, {}, why)
 
 
 def _failed(operations: Sequence[dict[str, Any]]) -> int:

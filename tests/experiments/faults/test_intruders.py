@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.faults.intruders import Result
+from experiments.faults.intruders import Result, broken_off
 
 
 def result(failed: int = 0, p99_ms: float = 50.0, cpu: float = 0.5, failed_sink: int = 0) -> Result:
@@ -33,3 +33,7 @@ def test_what_fails_as_often_without_the_attack_is_said_and_not_judged() -> None
     assert starved.missed() == []
     assert starved.remarks() == ["6 operations failed, and 5 with a sink: not judged"]
     assert result(failed=11, p99_ms=10.0, failed_sink=5).missed() == ["11 operations of others failed"]
+
+
+def test_an_attack_that_was_broken_off_is_a_missed_goal_and_says_why() -> None:
+    assert broken_off("puts", "node1 ended").missed() == ["broken off: node1 ended"]
