@@ -245,7 +245,7 @@ def test_pcap_and_trace_of_a_running_switch(tmp_path: Path) -> None:
             sender.bind((f"{name}p", 0))
             sender.send(bytes(range(60)))
         wait_for(lambda: bytes(range(60)) in (tmp_path / "pcap" / f"{name}_in.pcap").read_bytes())
-        wait_for(lambda: bytes(range(60)).hex() in trace.read_text())
+        wait_for(lambda: bytes(range(60)).hex() in trace.read_text() and '"control"' in trace.read_text())
     received = [json.loads(line) for line in trace.read_text().splitlines()]
     assert {event["kind"] for event in received} >= {"received", "state", "control"}
     assert (tmp_path / "pcap" / f"{name}_out.pcap").is_file()

@@ -194,6 +194,15 @@ def of_listed(_: Folder) -> None:
     test_listed.test_without_the_setting_nothing_is_written_down()
 
 
+def of_lifetime_s(_: Folder) -> None:
+    with storage_nodes(1) as (home,), opened(homes=[home.address], lifetime_s=1) as pool:
+        assert pool.store([item(1)]) == [True]
+        limit_s = time.monotonic() + WAIT_LIMIT_S
+        while pool.prefix([item(1).block]):
+            assert time.monotonic() < limit_s
+            time.sleep(0.05)
+
+
 EFFECTS: dict[str, Callable[[Folder], None]] = {
     "address": of_address,
     "homes": of_homes,
@@ -208,6 +217,7 @@ EFFECTS: dict[str, Callable[[Folder], None]] = {
     "report": of_report,
     "waiting_bytes": of_waiting_bytes,
     "listed": of_listed,
+    "lifetime_s": of_lifetime_s,
 }
 
 
