@@ -86,6 +86,8 @@ class Fetch:
     this read. Others may have asked before that, and before the block was put."""
     doubtful: bool = False
     """Whether one of the homes that said so may have answered such a question."""
+    busy: set[str] = field(default_factory=set)
+    """Homes that said that they can't answer now."""
     listed: int = 0
     """The epoch of the list of members by which its homes were chosen."""
     asks_everyone: bool = False

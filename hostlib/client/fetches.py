@@ -99,7 +99,7 @@ class Fetches:
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
 
     def fail_over(self, fetch: Fetch) -> None:
-        """The home asked is silent or busy: ask the next for what is missing, of the same write."""
+        """The home asked is silent: ask the next for what is missing, of the same write."""
         fetch.silent_home = True
         self.go_on(fetch)
 
@@ -151,14 +151,17 @@ class Fetches:
         self._next_home(fetch)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked can't give the block: for good, or not now. One that is busy is left for a replica,
-        if there is one, else it is asked again after a while."""
+        """The home asked can't give the block: for good, or not now. One that is busy, or does not know yet
+        what was deleted, is asked again after a while, and before that those that were not busy."""
         fetch = self._asked_there(message, address)
         if fetch is None:
             return
-        if message.generation == wire.REFUSED_BUSY and len(fetch.homes) > 1:
-            self.fail_over(fetch)
-        elif message.generation not in (wire.REFUSED_BUSY, wire.REFUSED_QUOTA):
+        if message.generation == wire.REFUSED_BUSY:
+            fetch.busy.add(address)
+            if any(home not in fetch.busy for home in fetch.homes):
+                fetch.homes.append(address)
+                self.go_on(fetch)
+        elif message.generation != wire.REFUSED_QUOTA:
             self.stats.refused += 1
             self._next_home(fetch)
 
@@ -223,6 +226,7 @@ class Fetches:
         fetch.certain = False
         fetch.flags |= wire.FLAG_BYPASS
         fetch.homes, fetch.silent_home = homes, silent
+        fetch.busy.clear()
         fetch.listed = self._exchange.members.epoch
         if fetch.homes:
             self._start(fetch)

@@ -164,6 +164,22 @@ def test_while_it_does_not_know_what_was_deleted_it_gives_nothing_away() -> None
     run(main)
 
 
+def test_a_read_waits_for_the_only_holder_to_learn_what_was_deleted() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        await world.client.put(ref(1), content(1), replicas=2)
+        holder, other = world.homes(1)
+        world.stores[other].drop(place(key(1)))
+        world.nodes[holder].joining.in_doubt = True
+        read = asyncio.create_task(world.client.get(ref(1)))
+        await asyncio.sleep(0.2)
+        assert not read.done()
+        world.nodes[holder].joining.in_doubt = False
+        assert (await read).content == content(1)
+
+    run(main)
+
+
 def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
     async def main() -> None:
         world = World(replicas=2, controller="10.255.255.254")
