@@ -41,10 +41,9 @@ from workload.scale import DEFAULT_SIGMA, ScaleModel
 from workload.schedule import CONDUCTOR, SESSIONS, joining_place, make_scheduler, share_out
 from workload.trace import Request, Trace
 
-PLAY_S = 15.0
+PLAY_S = 12.0
 """Longest that a generated trace plays when SPEED is not given: three runs and the set-up of a fresh machine
-stay
-below two minutes."""
+stay below two minutes."""
 TRACE_PLAY_S = 32.0
 """The same for a TRACE, whose slice is longer."""
 DEFAULT_PAST_SHARE = 1 / 3
