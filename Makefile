@@ -87,7 +87,7 @@ policies: $(READY_ALL) ## replay a trace through all admission and eviction poli
 tiers: $(READY_ALL) ## simulate a trace in the whole hierarchy: tier rules, gate, prefetch (TRACE, TIERS, GATE)
 	@$(WEIR) tiers
 
-incast: $(READY) ## many nodes ask one store for the same blocks: merging, pool, push (TOPO, QUICK)
+incast: $(READY) ## many nodes ask one storage node for the same blocks: merging, pool, push (TOPO, QUICK)
 	@$(WEIR) incast
 
 engines: told-engines ## vLLM on the pool: recomputing, storage nodes, the pool, compared (sets up .venv-engines: 2.5 GB)
