@@ -86,13 +86,15 @@ class RouterProcess(HostProcess):
         """Send all requests to nodes; raises RouterError or LineError if one does not come, goes away or
         says what can't be."""
         server = await asyncio.start_unix_server(self._serve, sock=self._socket, limit=MAX_LINE_BYTES)
-        async with server:
+        try:
             work = asyncio.create_task(self._work(start_s))
             await asyncio.wait([work, self._failed], return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 work.cancel()
                 self._failed.result()
             work.result()
+        finally:
+            server.close()  # `async with` would wait for those who are connected, from Python 3.12 on
 
     def progress(self) -> dict[str, Any]:
         """How far it is."""
