@@ -203,7 +203,7 @@ class Intruders(MadeBy):
     flood_per_s: int
     """Frames that the intruder sends in a second."""
     apart: bool
-    """Whether the intruder has a tenant of its own."""
+    """Whether the intruder had a core of its own."""
     attacks: list[Attack]
 
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from hostlib import native
 from hostlib.client.backlogs import Backlogs
@@ -26,6 +26,7 @@ from hostlib.client.request_owner import Encoder, Handler, RequestOwner, Taker
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError, TransferError
 from hostlib.protocol.members import Members, Refused, State, hello, other_size
+from hostlib.protocol.transfer import BlockRef
 from hostlib.transport.timer import Timer
 from hostlib.transport.transport import Transport
 
@@ -36,6 +37,15 @@ POOL = "pool"
 HELLO_EVERY_S = 1.0
 OVERDUE_LOOK_S = 1.0
 """How often transfers are looked for that have taken longer than they may."""
+
+
+class Asked(Protocol):
+    """A read or a question: which storage nodes it goes by."""
+
+    block: BlockRef
+    silent_home: bool
+    listed: int
+    asks_everyone: bool
 
 
 class Exchange:
@@ -99,6 +109,22 @@ class Exchange:
     def disagrees(self) -> bool:
         """Whether a storage node goes by another list than this node, which may thus ask the wrong homes."""
         return bool(self._disagreeing)
+
+    def others_to_ask(self, asked: Asked) -> tuple[list[str], bool] | None:
+        """Return whom else to ask about a block that nobody asked so far has, and whether one that may hold it
+        is left out. None if all were asked who may have it.
+
+        The list of storage nodes may have changed meanwhile, or theirs be another one.
+        """
+        if asked.block.homes:
+            return None  # it is known who holds it
+        if asked.listed != self.members.epoch and (asked.asks_everyone or not asked.silent_home):
+            asked.asks_everyone = False
+            return self.health.homes_of(asked.block)
+        if self.disagrees and not asked.silent_home and not asked.asks_everyone:
+            asked.asks_everyone = True
+            return self.health.everyone(asked.block.key)
+        return None
 
     def lane(self, home: str, op: int) -> Lane[Any]:
         """Of requests of one kind to one home: OP_STAT for probes, OP_GET for bodies, OP_PUT."""

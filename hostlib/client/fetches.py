@@ -206,15 +206,11 @@ class Fetches:
             if now_s < fetch.waits_until_s:
                 self._wait(fetch)
                 return
-        relisted = not fetch.block.homes and fetch.listed != self._exchange.members.epoch
-        if relisted and (fetch.asks_everyone or not fetch.silent_home):
-            fetch.asks_everyone = False
-            self._once_more(fetch, *self.homes_of(fetch.block))
+        others = self._exchange.others_to_ask(fetch)
+        if others is not None:
+            self._once_more(fetch, *others)
         elif fetch.silent_home:
             self.time_out(fetch, "a home that may hold it does not answer")
-        elif self._exchange.disagrees and not fetch.asks_everyone and not fetch.block.homes:
-            fetch.asks_everyone = True
-            self._once_more(fetch, *self._exchange.health.everyone(key))
         elif fetch.certain and fetch.doubtful:
             self._once_more(fetch, *self.homes_of(fetch.block))
         else:

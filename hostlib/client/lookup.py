@@ -175,15 +175,11 @@ class Lookup:
 
     def _nowhere(self, question: Question) -> None:
         block = question.block
-        relisted = not block.homes and question.listed != self._exchange.members.epoch
-        if relisted and (question.asks_everyone or not question.silent_home):
-            question.asks_everyone = False
-            self._once_more(question, *self.homes_of(block))
+        others = self._exchange.others_to_ask(question)
+        if others is not None:
+            self._once_more(question, *others)
         elif question.silent_home:
             self.finish(question, TransferTimeoutError(block.key, "a home that may hold it does not answer"))
-        elif self._exchange.disagrees and not question.asks_everyone and not block.homes:
-            question.asks_everyone = True
-            self._once_more(question, *self._exchange.health.everyone(block.key))
         else:
             self._answer(question, None)
 
