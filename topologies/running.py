@@ -1,4 +1,4 @@
-"""What a running network can be asked, whether it is on this machine or on several."""
+"""The interface of a running network, on one machine or on several."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunningNetwork(ABC):
         """Where `switch` serves P4Runtime to this machine, as gRPC spells it."""
 
     def switch_log(self, switch: str) -> Path:
-        """What its processes say, one after the other."""
+        """Return the file with the output of the switch's processes, the oldest first."""
         return self.directory / f"{switch}.log"
 
     def interfaces(self, switch: str) -> list[tuple[int, str]]:

@@ -97,7 +97,7 @@ _SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 _WAITS = ("queued", "probing", "merged", "pool", "home")
 """First words of what a fetch waited for (hostlib.model.waits): homes have an address behind it."""
 _ABSENT = -1
-"""Of a count that was not written."""
+"""Stands for a count that the run did not write."""
 _COUNTERS = ("completed", "resident", "hits", "admitted", "evicted", "digests")
 
 

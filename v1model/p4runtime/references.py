@@ -77,7 +77,7 @@ class References:
         self._check(self._of_keys, entry.table, self._key_values(entry))
 
     def check_action(self, call: ir.ActionCall) -> None:
-        """The same of an action's arguments."""
+        """Raise INVALID_ARGUMENT if an action's argument is missing in the table that it refers to."""
         self._check(self._of_actions, call.action, call.arguments)
 
     def check_deletion(self, entry: TableEntry) -> None:
@@ -85,7 +85,7 @@ class References:
         self._check_unused(entry.table, self._key_values(entry), entry)
 
     def check_group_deletion(self, group: int) -> None:
-        """The same of a multicast group."""
+        """Raise FAILED_PRECONDITION if something refers to a multicast group."""
         self._check_unused(MULTICAST_GROUPS, (group,), None)
 
     # --- what is there
@@ -137,7 +137,7 @@ class References:
                 yield entry
 
     def _sources(self, reference: Reference, wanted: Sequence[int | None]) -> Iterator[object]:
-        """What refers with these values."""
+        """Yield the entries and action calls whose values refer to these."""
         if reference in self._of_keys:
             yield from self._entries(reference.source, reference.positions, wanted)
             return

@@ -223,7 +223,7 @@ def _send(switch: Switch, document: Document) -> list[dict[str, Any]]:
 
 
 def _outcomes(switch: Switch, port: int, frame: bytes, time_us: int) -> list[dict[str, Any]]:
-    """What the packet would do with each choice of the groups on its way; [] where none chooses."""
+    """Return what the packet would do for each choice of a group's member; [] if no group chooses."""
     if all(instance.kind != "action_selector" for instance in switch.program.externs):
         return []
     found = list(islice(outcomes(switch, port, frame, time_us), MAX_OUTCOMES_SHOWN))

@@ -88,7 +88,7 @@ def _members(switch: Switch, profile: str, group_id: int) -> list[int]:
 def _in_a_copy(
     switch: Switch, chosen: _Chosen, port: int, data: bytes, timestamp_us: int | None
 ) -> tuple[list[TraceEvent], list[Output]]:
-    """What a packet does in a copy of this process, whose groups have the chosen members alone."""
+    """Send the packet in a forked process, where each group has only its chosen member."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         status = 1
