@@ -111,10 +111,10 @@ class Exchange:
         return bool(self._disagreeing)
 
     def others_to_ask(self, asked: Asked) -> tuple[list[str], bool] | None:
-        """Return whom else to ask about a block that nobody asked so far has, and whether one that may hold it
-        is left out. None if all were asked who may have it.
+        """Return whom else to ask about a block that nobody asked so far has; None if there is nobody.
 
-        The list of storage nodes may have changed meanwhile, or theirs be another one.
+        With that comes whether one that may hold it is left out. The list of storage nodes may have changed
+        meanwhile, or theirs be another one.
         """
         if asked.block.homes:
             return None  # it is known who holds it
