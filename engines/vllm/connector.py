@@ -44,7 +44,7 @@ from engines.vllm.mooncake_events import MooncakeEvents
 from engines.vllm.own_cache import VllmCache
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
-from engines.vllm.space import Settings, loads_in_background, make_layout, uses_v2_runner
+from engines.vllm.space import Settings, loads_in_background, make_layout, report_file, uses_v2_runner
 from engines.vllm.tensors import KvTensors
 from engines.vllm.weight_changes import listen
 from engines.vllm.weights import begin_naming
@@ -113,8 +113,8 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self._loads_in_background = loads_in_background(vllm_config, self._settings)
         pool = self._settings.pool
         has_own_process = vllm_config.parallel_config.distributed_executor_backend != "uni"
-        if is_worker and has_own_process and pool.report is not None:
-            pool = replace(pool, report=f"{pool.report}.worker{rank}")
+        worker = rank if is_worker and has_own_process else None
+        pool = replace(pool, report=report_file(pool.report, vllm_config, worker))
         self._pool = self._open_pool(pool, self._layout.space)
         if is_worker and has_own_process:
             self._pool.blocks.silence_level = logging.DEBUG  # the scheduler asks first, and says so

@@ -138,6 +138,19 @@ def _check_prefixes(config: VllmConfig) -> None:
         )
 
 
+def report_file(report: str | None, config: VllmConfig, worker: int | None) -> str | None:
+    """Return the file for the counters of one process: none is that of another one of the same settings.
+
+    `worker` is the rank of a worker in a process of its own; None for the process of the engine.
+    """
+    engine = config.parallel_config.data_parallel_index
+    if report is not None and engine:
+        report = f"{report}.engine{engine}"
+    if report is not None and worker is not None:
+        report = f"{report}.worker{worker}"
+    return report
+
+
 def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
     """Whether requests wait for their KV outside the batch.
 

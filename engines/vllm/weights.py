@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm import envs
 
 from engines.identity import in_background, loaded_identity, process_start_s
+from engines.remote_code import remote_code
 from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from concurrent.futures import Future
 
     from vllm.config import VllmConfig
@@ -73,21 +73,9 @@ def _check_source(model: Any, load: Any) -> None:
         raise KeySpaceError(
             f"{model.model} is not a folder: download it from ModelScope, and give its folder"
         )
-    code = list(_remote_code(model.hf_config.to_dict()))
+    code = list(remote_code(model.hf_config.to_dict()))
     if model.trust_remote_code and ("--" in str(code) or (code and model.code_revision is not None)):
         raise KeySpaceError(f"{model.model} runs code from another place than its own folder: {code}")
     overrides = model.hf_overrides
     if isinstance(overrides, dict) and overrides.get("quantization_config_file") is not None:
         raise KeySpaceError("a file beside the model says how it is quantized (quantization_config_file)")
-
-
-def _remote_code(given: Any) -> Iterator[Any]:
-    """Yield what a configuration says of code to run, also for an encoder or another part of the model."""
-    if isinstance(given, dict):
-        for name, value in given.items():
-            if name == "auto_map" and value:
-                yield value
-            yield from _remote_code(value)
-    elif isinstance(given, list | tuple):
-        for value in given:
-            yield from _remote_code(value)

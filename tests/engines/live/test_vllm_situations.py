@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -168,10 +170,16 @@ def test_another_connector_that_fails_and_new_weights(start: Start, home: Home) 
     right = engine.generate(prompt)
     engine.settle()
     assert len(home.store.places()) == held
-    engine.run("from tests.engines.live.failing_peer import FailingPeer; FailingPeer.claims = False")
+    engine.run("from tests.engines.live.failing_peer import FailingPeer; FailingPeer.reports = False")
+    engine.generate(tokens(230, 6))  # whatever the other connector loads, nothing of it is stored
+    engine.generate(tokens(230, 6), tokens=30)
+    engine.settle()
+    assert len(home.store.places()) == held
+    engine.run("FailingPeer.claims = False")
+    hits = engine.counter("external_prefix_cache_hits")
     engine.forget()
     assert_same(engine.generate(prompt), right)
-    assert engine.counter("external_prefix_cache_hits") == 224 + 128  # vLLM counts what failed, too
+    assert engine.counter("external_prefix_cache_hits") == hits + 224
 
     # New weights: what they make is not stored as long as the engine holds KV of the old ones.
     engine.run(CHANGE)
@@ -181,16 +189,21 @@ def test_another_connector_that_fails_and_new_weights(start: Start, home: Home) 
     assert engine.run("result = llm.reset_prefix_cache(reset_connector=True)") is True
     new = engine.generate(prompt)
     assert new[0]["logprobs"] != right[0]["logprobs"]
-    assert engine.counter("external_prefix_cache_hits") == 224 + 128  # nothing of the old ones was found
+    assert engine.counter("external_prefix_cache_hits") == hits + 224  # nothing of the old ones was found
     engine.settle()
     assert len(home.store.places()) == 2 * held - 1
     engine.forget()
     assert_same(engine.generate(prompt), new)
-    assert engine.counter("external_prefix_cache_hits") == 2 * 224 + 128
+    assert engine.counter("external_prefix_cache_hits") == hits + 2 * 224
     core = "llm.llm_engine.engine_core.engine_core"
     engine.run(f"{core}.pause_scheduler(mode='abort', clear_cache=True); {core}.resume_scheduler()")
     assert_same(engine.generate(prompt), new)
-    assert engine.counter("external_prefix_cache_hits") == 2 * 224 + 128
+    assert engine.counter("external_prefix_cache_hits") == hits + 2 * 224
+    engine.settle()
+    engine.run(f"{core}.model_executor.driver_worker.model_runner.model.load_weights([])")  # as training does
+    engine.forget()
+    assert_same(engine.generate(prompt), new)
+    assert engine.counter("external_prefix_cache_hits") == hits + 2 * 224
 
 
 @pytest.mark.parametrize("engine_has_own_process", ["0", "1"])
@@ -254,6 +267,34 @@ def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     consumer.generate(tokens(200, 4))
     consumer.settle()
     assert len(home.store.places()) == held
+
+
+def test_engines_of_a_data_parallel_group_share_and_say_the_same(
+    start: Start, home: Home, tmp_path: Path
+) -> None:
+    """Each has its scheduler and its workers; all are on one node, and share one client of the pool."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    given = transfer(home, report=str(tmp_path / "report.json"))
+
+    def member(rank: int) -> Engine:
+        environment = {
+            "VLLM_DP_RANK": str(rank), "VLLM_DP_RANK_LOCAL": str(rank), "VLLM_DP_SIZE": "2",
+            "VLLM_DP_MASTER_IP": "127.0.0.1", "VLLM_DP_MASTER_PORT": str(port),
+        }  # fmt: skip
+        return start(transfer=given, environment=environment)
+
+    with ThreadPoolExecutor() as both:
+        first, second = both.map(member, range(2))
+    prompt = tokens(200, 8)
+    right = first.generate(prompt)
+    first.settle()
+    assert_same(second.generate(prompt), right)
+    assert second.counter("external_prefix_cache_hits") == 192
+    for engine in (first, second):
+        engine.run("llm.llm_engine.engine_core.shutdown()")
+    assert {path.name for path in tmp_path.glob("report*")} == {"report.json", "report.json.engine1"}
 
 
 def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:
