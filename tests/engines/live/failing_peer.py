@@ -1,4 +1,4 @@
-"""A connector that says it has the beginning of long prompts, and writes anything there; it may report failure."""
+"""A connector that says it has the beginning of long prompts, writes anything there, and may report failure."""
 
 from __future__ import annotations
 
