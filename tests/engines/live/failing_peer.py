@@ -1,4 +1,4 @@
-"""A connector that says it has the beginning of long prompts, writes anything there, and may report failure."""
+"""A connector that says it has the beginning of long prompts, writes anything there, and may say so."""
 
 from __future__ import annotations
 
