@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import socket
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -267,34 +265,6 @@ def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     consumer.generate(tokens(200, 4))
     consumer.settle()
     assert len(home.store.places()) == held
-
-
-def test_engines_of_a_data_parallel_group_share_and_say_the_same(
-    start: Start, home: Home, tmp_path: Path
-) -> None:
-    """Each has its scheduler and its workers; all are on one node, and share one client of the pool."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    given = transfer(home, report=str(tmp_path / "report.json"))
-
-    def member(rank: int) -> Engine:
-        environment = {
-            "VLLM_DP_RANK": str(rank), "VLLM_DP_RANK_LOCAL": str(rank), "VLLM_DP_SIZE": "2",
-            "VLLM_DP_MASTER_IP": "127.0.0.1", "VLLM_DP_MASTER_PORT": str(port),
-        }  # fmt: skip
-        return start(transfer=given, environment=environment)
-
-    with ThreadPoolExecutor() as both:
-        first, second = both.map(member, range(2))
-    prompt = tokens(200, 8)
-    right = first.generate(prompt)
-    first.settle()
-    assert_same(second.generate(prompt), right)
-    assert second.counter("external_prefix_cache_hits") == 192
-    for engine in (first, second):
-        engine.run("llm.llm_engine.engine_core.shutdown()")
-    assert {path.name for path in tmp_path.glob("report*")} == {"report.json", "report.json.engine1"}
 
 
 def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:
