@@ -74,7 +74,7 @@ class Forms:
     def possible(self, key: ObjectKey, announced: MemoryLayoutDesc | None) -> list[str]:
         """Return the forms that an object which LMCache looks for may have."""
         seen = self.seen(key)
-        if announced is None:
+        if announced is None or not announced.dtypes:
             return seen
         form = form_of(announced.dtypes)
         return [form, *(one for one in seen if one == BYTES != form)]

@@ -138,6 +138,10 @@ def test_numbers_of_another_type_are_another_object(pool_settings: dict[str, obj
         task = adapter.submit_store_task([key], [typed(512, brain)])
         wait_for(adapter.get_store_event_fd())
         assert adapter.pop_completed_store_tasks()[task].is_successful()
+        task = adapter.submit_lookup_and_lock_task([key], {0: MemoryLayoutDesc([], [])})  # it says nothing
+        while (bitmap := adapter.query_lookup_and_lock_result(task)) is None:
+            wait_for(adapter.get_lookup_and_lock_event_fd())
+        assert bitmap.test(0)
         shape = torch.Size([512])
         for dtype, is_found in ((brain, True), (half, False)):
             task = adapter.submit_lookup_and_lock_task([key], {0: MemoryLayoutDesc([shape], [dtype])})
