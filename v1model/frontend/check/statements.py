@@ -127,7 +127,9 @@ def _switch(c: Context, node: ast.Switch) -> None:
     node.on_action = is_action_run(node.subject)
     subject = node.subject.type
     if not isinstance(subject, BitType | EnumType | ErrorType | NewType):
-        raise CompileError(f"'switch' cannot be used with {show(subject)}", node.subject.span)
+        is_applied = isinstance(node.subject, ast.Call) and node.subject.kind == "apply"
+        hint = "write .action_run behind apply()" if is_applied else ""
+        raise CompileError(f"'switch' cannot be used with {show(subject)}", node.subject.span, hint)
     seen: dict[object, ast.Expression] = {}
     for position, case in enumerate(node.cases):
         case.labels = [_switch_label(c, node, subject, label) for label in case.labels]
