@@ -19,6 +19,7 @@ from v1model.frontend.types import (
     BoolType,
     EnumType,
     ErrorType,
+    IntegerType,
     ListType,
     NewType,
     SetType,
@@ -200,6 +201,8 @@ def _for_in(c: Context, node: ast.ForIn) -> None:
             node.collection = convert(node.collection, TupleType((variable,) * len(elements)))
         case StackType(element) | ListType(element) if element == variable:
             pass
+        case ListType(IntegerType()) if isinstance(variable, BitType):
+            pass  # each element becomes as wide as the variable
         case found:
             raise CompileError(f"cannot loop over {show(found)} with {show(variable)}", node.collection.span)
     with c.nested():
