@@ -79,7 +79,7 @@ def loaded_identity(
 
 
 def nameable(name: Callable[[], str]) -> Callable[[], str]:
-    """Return a function that returns what `name` returns, and raises KeySpaceError for whatever goes wrong."""
+    """Return a function that returns what `name` returns. It raises KeySpaceError for whatever goes wrong."""
 
     def named() -> str:
         try:
