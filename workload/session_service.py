@@ -21,6 +21,8 @@ MAX_ACCESSES = 100_000_000
 """Block accesses of a trace: beyond, it does not fit into memory."""
 MAX_SESSIONS = 1_000_000
 MAX_SEED = 2**31
+SESSIONS = "agentic"
+"""Name of the schema of traces that are made of recorded sessions."""
 SECONDS_PER_HOUR = 3600.0
 
 
@@ -66,7 +68,7 @@ def serve_sessions(name: str, sources: Sequence[Source], service: Service) -> Tr
             f"{name}: no session starts in {service.hours:g} h: choose more SESSIONS_PER_HOUR or HOURS"
         )
     found.sort(key=lambda one: one[:3])
-    return Trace(name, Schema("agentic", tokens, 1.0, frozenset()), tuple(_requests(found)))
+    return Trace(name, Schema(SESSIONS, tokens, 1.0, frozenset()), tuple(_requests(found)))
 
 
 def _requests(found: Sequence[tuple[float, int, int, Call, tuple[int, ...]]]) -> Iterator[Request]:
