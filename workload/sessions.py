@@ -62,6 +62,11 @@ class Stream:
     tool_tokens: int
     system_tokens: int
 
+    @property
+    def shared_tokens(self) -> int:
+        """Return the tokens at the begin of each prompt that other sessions may have, too."""
+        return self.tool_tokens + self.system_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Session:

@@ -27,7 +27,7 @@ from workload.cost import CostModel
 CANDIDATES = (
     Tuning(),
     Tuning(fade_pools=32.0),
-    Tuning(prior_reuses=4.0, margin=0.1),
+    Tuning(fade_pools=128.0),
 )
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
 
@@ -74,6 +74,8 @@ def cross(
     def run(number: int) -> Kept:
         return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *BEYOND), cost, folder, links)
 
+    for candidate in CANDIDATES:
+        label(candidate)  # of the sources as they are now, whatever becomes of them meanwhile
     measured = dict(zip(members, run_all(run, range(len(members)), processes, done), strict=True))
     families = list(dict.fromkeys((member.source, member.family) for member in members))
     chosen = {source: _choose(source, sizes, measured) for source, _ in families}

@@ -8,7 +8,7 @@ import pytest
 from experiments.claims import __main__ as claims
 from experiments.claims import ranks
 from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, scenario
-from experiments.claims.live import MODES, ROWS, ratio
+from experiments.claims.live import MODES, ROWS, compared, ratios
 from experiments.claims.live import scenario as live_scenario
 from experiments.simulate.emulate import Emulator
 from experiments.study.live import simulated
@@ -55,12 +55,21 @@ def test_rows_that_are_played_can_be_simulated_as_the_emulator_carries_them_out(
 
 def test_ratios_are_of_the_same_seeds() -> None:
     records = [
-        {"row": "a", "mode": mode, "seed": seed, "played": {"mean_s": seconds}}
+        {
+            "row": "a",
+            "mode": mode,
+            "seed": seed,
+            "played": {"mean_s": seconds},
+            "simulated": {"mean_s": seconds * (1.1 if mode == "merging" else 1.0)},
+        }
         for seed, mode, seconds in (
             (1, "no_pool", 2.0),
             (1, "merging", 1.0),
             (2, "merging", 1.5),
             (2, "no_pool", 3.0),
+            (3, "no_pool", 3.0),
         )
     ]
-    assert ratio(records, "a", "played").mean == 0.5
+    assert ratios(records, "a", "played") == {1: 0.5, 2: 0.5}
+    live, ours, apart = compared(records, "a")
+    assert (live.mean, ours.mean, apart.mean) == pytest.approx((0.5, 0.55, -0.05))

@@ -67,10 +67,9 @@ def test_constants_are_chosen_on_the_other_sources(monkeypatch: pytest.MonkeyPat
     }
 
     def measured(member: Member, *_: object) -> dict[tuple[int, str], Outcome]:
-        saved = zip(
-            map(label, (*CANDIDATES, "lru", BELADY)), (*outcomes[member.source], 1.0, 1.0), strict=True
-        )
-        return {(30, name): Outcome((value,) * PARTS, 0.5) for name, value in saved}
+        saved = dict(zip(CANDIDATES, outcomes[member.source], strict=True))
+        names = {"lru": 1.0, BELADY: 1.0, **{label(one): share for one, share in saved.items()}}
+        return {(30, name): Outcome((value / PARTS,) * PARTS, 0.5) for name, value in names.items()}
 
     monkeypatch.setattr("experiments.policies.cross.measure", measured)
     members = [Member(name, name, name, name, lambda: generate("rag", 1, 1)) for name in outcomes]
