@@ -8,7 +8,7 @@ they are to be retained."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workload.trace import Trace
 
@@ -23,25 +23,31 @@ class SessionHint:
     """Blocks that lie wholly in tools and system prompt."""
 
 
+@dataclass(slots=True)
+class _Session:
+    chains: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """By stream, as it asked for them last."""
+    shared: set[int] = field(default_factory=set)
+    """Blocks of tools and system prompts of any of its streams."""
+
+
 def session_hints(trace: Trace) -> Iterator[SessionHint]:
     """Return a hint for each request of a trace; it says nothing of requests without a session."""
-    chains: dict[int, dict[int, tuple[int, ...]]] = {}
-    """By session and stream: the blocks of its own, as it asked for them last."""
+    sessions: dict[int, _Session] = {}
     for request in trace.requests:
         place = request.place
         if place is None:
             yield SessionHint((), ())
             continue
-        shared_blocks = place.shared_tokens // trace.block_tokens
-        own = request.blocks[shared_blocks:]
-        streams = chains.setdefault(place.session, {})
-        gone = streams.pop(place.stream, ())
-        streams[place.stream] = own
+        shared = request.blocks[: place.shared_tokens // trace.block_tokens]
+        session = sessions.setdefault(place.session, _Session())
+        session.shared.update(shared)
+        gone = session.chains.pop(place.stream, ())
         if place.is_last:
-            del streams[place.stream]
-            gone = tuple(dict.fromkeys((*gone, *own)))
-        alive = {block for chain in streams.values() for block in chain} if gone else set()
-        dead = tuple(block for block in reversed(gone) if block not in alive)
-        yield SessionHint(dead, request.blocks[:shared_blocks])
-        if not streams:
-            del chains[place.session]
+            gone = tuple(dict.fromkeys((*gone, *request.blocks)))
+        else:
+            session.chains[place.stream] = request.blocks
+        alive = session.shared.union(*session.chains.values()) if gone else session.shared
+        yield SessionHint(tuple(block for block in reversed(gone) if block not in alive), shared)
+        if not session.chains:
+            del sessions[place.session]

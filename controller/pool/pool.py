@@ -19,6 +19,7 @@ from controller.operations import (
     Answer,
     HotMiss,
     Install,
+    PoolPacket,
     PushFragment,
     Remove,
     Result,
@@ -247,7 +248,8 @@ class Pool:
         self._finish(given_up, now_s)
         self.counts.reclaim_requests += len(reclaims)
         hints = self._hints.poll(now_s)
-        if packets := [*reclaims, *self.fills.poll(now_s), *self._pushes(now_s), *hints]:
+        packets: list[PoolPacket] = [*reclaims, *self.fills.poll(now_s), *self._pushes(now_s), *hints]
+        if packets:
             self._adapter.send(packets)
         if (count := self._governor.adjust(now_s)) is not None:
             self._adapter.write([SetThreshold(count)])

@@ -26,8 +26,8 @@ from workload.cost import CostModel
 
 CANDIDATES = (
     Tuning(),
+    Tuning(fade_pools=16.0),
     Tuning(fade_pools=32.0),
-    Tuning(fade_pools=128.0),
 )
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
 

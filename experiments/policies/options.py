@@ -48,7 +48,10 @@ class Options(TraceOptions):
     sources: tuple[Annotated[Path, Existing()], ...] = ()
     """More traces and folders of sessions for CROSS, by commas."""
     seeds: Annotated[int, Within(1, 1000)] = 5
-    """Traces that CROSS draws of each shape and of each folder of sessions, from SEED on."""
+    """Traces that are drawn of each shape and of each folder of sessions, from SEED on; for CROSS and
+    SESSION_HINTS."""
+    session_hints: bool = False
+    """Whether to measure what hints of nodes earn, on SEEDS draws of a TRACE of recorded sessions."""
     explain: str = ""
     """A block (id in the trace, or key in an event log): why it is in the pool or not."""
     events: Annotated[Path | None, Existing()] = None
@@ -119,6 +122,8 @@ def parse_options(arguments: Sequence[str]) -> Options:
         raise OptionError("SOURCES: two sources have one name: rename a file or folder")
     if options.sources and not options.cross:
         raise OptionError("SOURCES: they are for CROSS=yes; to replay one of them alone, say TRACE=<path>")
+    if options.session_hints and options.trace is None:
+        raise OptionError("SESSION_HINTS: say which recorded sessions: TRACE=<folder>")
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     if options.events is not None and options.links != USUAL_LINKS:
