@@ -55,9 +55,10 @@ class Hints:
             return []
 
         async def tell() -> Outcome:
-            outcome = await self._tell(controller, said)
-            self._exchange.stats.pools_hinted += outcome is Outcome.DONE
-            return outcome
+            if await self._tell(controller, said) is not Outcome.DONE:
+                return Outcome.NO_ANSWER  # what is not in the pool may well be at a home
+            self._exchange.stats.pools_hinted += 1
+            return Outcome.DONE
 
         return [tell()]
 
