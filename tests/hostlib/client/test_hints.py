@@ -132,3 +132,18 @@ def test_hints_get_through_a_network_that_loses_packets() -> None:
         assert len(sent) > 10
 
     run_virtual(main())
+
+
+def test_nothing_is_left_of_a_retained_block_that_is_gone() -> None:
+    """Else whoever puts, retains and deletes blocks of its own has a home remember ever more of them."""
+
+    async def main() -> None:
+        one = world()
+        (node,) = one.nodes.values()
+        for number in range(20):
+            await put(one, number)
+            assert await one.client.hint(ref(number), Hint.RETAIN, 65_535) is Outcome.DONE
+            assert await one.client.delete(ref(number))
+        assert not node._hinted._ends
+
+    run_virtual(main())
