@@ -77,13 +77,19 @@ class Engines(RuleBasedStateMachine):
     def new_weights(self, engine: int) -> None:
         self.engines[engine].change_weights()
 
+    @rule(engine=st.sampled_from([0, 1]))
+    def sleep(self, engine: int) -> None:
+        one = self.engines[engine]
+        if not any(request.state == "loading" for request in one.scheduler.requests.values()):
+            one.sleep()
+
     @rule(engine=st.sampled_from([0, 1]), accepted=st.integers(0, 3))
     def accept(self, engine: int, accepted: int) -> None:
         self.engines[engine].scheduler.accepts = lambda drafts: accepted
 
-    @rule(engine=st.sampled_from([0, 1]), fails=st.booleans())
-    def peer(self, engine: int, fails: bool) -> None:
-        self.engines[engine].runner.peer_fails = fails
+    @rule(engine=st.sampled_from([0, 1]), fails=st.booleans(), lies=st.booleans())
+    def peer(self, engine: int, fails: bool, lies: bool) -> None:
+        self.engines[engine].runner.peer_fails, self.engines[engine].runner.peer_lies = fails, lies
 
     @rule(choice=st.integers(0, 1000), breaks=st.booleans())
     def lose(self, choice: int, breaks: bool) -> None:
