@@ -293,9 +293,12 @@ class StorageNode:
         if error is not None:
             self.stats.unreadable += 1
             self.joining.repair(place)
+        why_not = wire.REFUSED_UNREADABLE if error is not None else 0
         for (address, _), message in waiting.items():
-            if error is not None:
-                replies = [wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))]
+            if self._is_in_doubt(message):
+                why_not = wire.REFUSED_BUSY
+            if why_not:
+                replies = [wire.encode(self._refuse(message, why_not, backlog_ms))]
             else:
                 replies = self._answer(address, place, message, backlog_ms)
             self._transport.send(address, replies)

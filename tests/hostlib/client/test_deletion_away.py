@@ -469,3 +469,28 @@ def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() -> None:
         assert not world.holders(n)
 
     run(main)
+
+
+def test_who_waited_for_the_disk_when_a_home_fell_from_the_list_gets_nothing_that_was_deleted() -> None:
+    async def main() -> None:
+        world = World(replicas=2, controller="10.255.255.254", dram_bytes=1)
+        for node in world.nodes.values():
+            node.start()
+        await asyncio.sleep(1)
+        gone, *others = (one.address for one in world.members.nodes)
+        n, later = [n for n in range(40) if gone in world.homes(n)][:2]
+        for number in (n, later):
+            await world.client.put(ref(number), content(number), durable=True, replicas=2)
+        world.nodes[gone].set_ssd_rate(len(content(n)))  # a block a second
+        get = wire.Message(wire.OP_GET, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+        world.network.deliver(NODE, gone, wire.encode(get))
+        world.network.dead.add(gone)
+        world.announce(DOWN, UP, UP)
+        assert await world.client.delete(ref(n))
+        world.network.dead.clear()
+        listens_to_no_list(world, gone, *others)
+        world.announce(JOINING, UP, UP)
+        await asyncio.sleep(1.5)
+        assert not [True for to, _ in world.sent(gone, wire.OP_VALUE) if to == NODE]
+
+    run(main)
