@@ -42,7 +42,7 @@ class RecordingAdapter:
 
     def send(self, operations: Sequence[PoolPacket]) -> None:
         self._check()
-        self.packets += [one for one in operations if isinstance(one, PacketOperation)]
+        self.packets += [one for one in operations if not isinstance(one, HintAnswer)]
         self.hint_answers += [one for one in operations if isinstance(one, HintAnswer)]
 
     def read_blocks(self) -> list[Install]:
