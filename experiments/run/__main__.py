@@ -92,6 +92,7 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
     """What this machine, or the servers, can carry, where SCALE leaves it open; `draft` is the most detailed
     scenario."""
     options = draft.options
+    carriers = "this machine" if cluster is None else "the servers"
     if cluster is not None:
         on_servers = measure_servers(screen, draft, cluster)
     if options.scale is not None:
@@ -114,17 +115,17 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
     if sigma > draft.scale.sigma and is_open() and options.emulation.engine == Embedded.name:
         screen.say(
-            f"With values of {VALUE_BYTES} bytes this machine carries sigma {sigma:g} only: "
+            f"With values of {VALUE_BYTES} bytes {carriers} can carry sigma {sigma:g} only: "
             f"it is tried with VALUE_BYTES={LARGEST_BYTES}, which makes fewer packets."
         )
         speak(LARGEST_BYTES)
     screen.say(
-        f"This machine has {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores to spare{beside}, and a "
+        f"Of {carriers}, {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores are idle{beside}, and a "
         f"fragment costs its two ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
     )
     if capacity.others and capacity.idle_cores < capacity.cores / 2:
         screen.warn(
-            f"what keeps this machine busy: {', '.join(capacity.others)}. Results are finer, and count more "
+            f"what keeps {carriers} busy: {', '.join(capacity.others)}. Results are finer, and count more "
             "surely, when that has ended.",
             "busy",
         )

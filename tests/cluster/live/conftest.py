@@ -6,7 +6,7 @@ import pytest
 
 from cluster.checkout import copy
 from cluster.servers import read_servers
-from tests.cluster.servers import TestServers, missing, test_servers
+from tests.cluster.servers import TestServers, make_servers, missing
 from topologies import remains
 
 NAMES = ("a", "b", "c")
@@ -18,7 +18,7 @@ def servers() -> Iterator[TestServers]:
     why = missing()
     if why:
         pytest.skip(why)
-    with test_servers(NAMES) as made:
+    with make_servers(NAMES) as made:
         for server in read_servers([str(made.file)]):
             there = made.servers[server.name]
             there.checkout = there.home / "checkout"
