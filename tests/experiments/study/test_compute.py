@@ -122,6 +122,38 @@ def test_a_scheduler_killed_half_way_is_a_clear_error_and_nothing_is_lost(tmp_pa
     assert seen[0] == kept
 
 
+CLIENT = """
+import sys
+from pathlib import Path
+from experiments.study.compute import Computer, cluster
+from experiments.study.results import ResultStore
+from tests.experiments.study.test_compute import ignore, scenarios
+with cluster(sys.argv[1]) as client:
+    Computer(client, ResultStore(Path(sys.argv[2])), ignore).all(scenarios(6, requests=20))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_client_killed_half_way_goes_on_from_what_is_stored(tmp_path: Path) -> None:
+    wanted, points = scenarios(6, requests=20), tmp_path / "points"
+    command = [sys.executable, "-c", CLIENT]
+
+    def stored() -> dict[str, tuple[int, bytes]]:
+        return {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in points.glob("*.json")}
+
+    with scheduler_with_workers(tmp_path, 1) as (address, _):
+        with subprocess.Popen([*command, address, str(points)], cwd=ROOT) as first:
+            wait_until(lambda: len(stored()) >= 2)
+            first.kill()
+        kept = stored()
+        assert first.returncode == -signal.SIGKILL
+        assert len(kept) < len(wanted)
+        subprocess.run([*command, address, str(points)], cwd=ROOT, check=True, timeout=WAIT_S)
+    assert {name: stored()[name] for name in kept} == kept
+    assert len(stored()) == len(wanted)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
