@@ -171,6 +171,40 @@ def test_a_link_that_a_tunnel_cannot_carry_is_refused(servers: TestServers, tmp_
     assert_idle(servers, ("a", "b"))
 
 
+def test_servers_that_no_tunnel_connects_are_refused(servers: TestServers, tmp_path: Path) -> None:
+    file = servers.write_file(("a", "b"))
+    a, b = (servers.servers[name] for name in ("a", "b"))
+    route = ["ip", "-n", a.namespace, "route"]
+    subprocess.run([*route, "add", "blackhole", b.address], check=True)
+    try:
+        done = subprocess.run(
+            command(tmp_path, *STAR, "--servers", str(file)),
+            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+        )  # fmt: skip
+    finally:
+        subprocess.run([*route, "del", "blackhole", b.address], check=True)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "servers a and b: no packet of" in done.stderr
+    assert f"between {a.address} and {b.address}: let UDP port 4789 pass there" in done.stderr
+    assert_idle(servers, ("a", "b"))
+
+
+def test_the_servers_choose_the_scale(servers: TestServers, tmp_path: Path) -> None:
+    file = servers.write_file(("a", "b", "c"))
+    arguments = (*LEAFSPINE, "--modes", "no_pool", "--scale", "auto", "--servers", str(file))
+    done = subprocess.run(
+        command(tmp_path, *arguments), capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["scale_chosen"] == "by the machine"
+    assert summary["scale"] >= 1
+    assert f"sigma {summary['scale']:g}" in done.stdout
+    assert "Of the servers," in done.stdout
+    assert all(one["carries_bit_s"] > one["asked_bit_s"] > 0 for one in summary["tunnels"])
+    assert_idle(servers, ("a", "b", "c"))
+
+
 def test_captures_come_back_with_our_times(servers: TestServers, tmp_path: Path) -> None:
     file = servers.write_file(("a", "b"))
     began_s = time.time()
