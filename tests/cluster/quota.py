@@ -14,6 +14,8 @@ VERSION_2 = Path("/sys/fs/cgroup")
 PERIOD_US = 10_000
 """A group that has used its quota waits for the rest of the period. With the kernel's usual 100 ms, timers
 would be late by more than a run allows."""
+WEIGHT = 20
+"""Of a group, over one of the kernel's usual weight: dozens of processes, each a session, are in it."""
 LEAST_CORES = 0.1
 """The least quota of such a period is 1 ms."""
 GONE_WITHIN_S = 10.0
@@ -31,9 +33,11 @@ def cpu_group(name: str, cores: float) -> Iterator[tuple[Path, ...]]:
     if (VERSION_1 / "cpu.cfs_quota_us").exists():
         folders: tuple[Path, ...] = (VERSION_1 / name, VERSION_1_COUNTED / name)
         limits = {"cpu.cfs_period_us": f"{PERIOD_US}", "cpu.cfs_quota_us": f"{quota_us}"}
+        limits["cpu.shares"] = f"{1024 * WEIGHT}"
     else:
         (VERSION_2 / "cgroup.subtree_control").write_text("+cpu")
-        folders, limits = (VERSION_2 / name,), {"cpu.max": f"{quota_us} {PERIOD_US}"}
+        folders = (VERSION_2 / name,)
+        limits = {"cpu.max": f"{quota_us} {PERIOD_US}", "cpu.weight": f"{100 * WEIGHT}"}
     try:
         for folder in folders:
             _remove(folder)
