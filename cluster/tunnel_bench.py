@@ -3,7 +3,7 @@
 It runs on both at the same time, as `answer` and as `ask`. Each makes its end of a VXLAN in a network
 namespace of its own, so nothing of the server's network changes. `ask` prints one JSON line: how long a
 small packet takes to the other end and back, and how many frames of BYTES come through when one thread sends
-as fast as it can.
+them one by one, as fast as it can.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from cluster.checkout import files_here
 from experiments.study.compute import ClusterError, Computer, cluster, compute_point
@@ -178,6 +178,25 @@ def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
         """Submitting anything to it fails."""
 
     assert Computer(NoClient(), store, ignore).all([wanted[0]]) == [{"marked": True}]  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_workers_that_come_with_the_points_are_used(tmp_path: Path) -> None:
+    wanted, seen = scenarios(60, requests=20), set()
+    with LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as local:
+        local.adapt(minimum=0, maximum=2, interval="200ms", target_duration="500ms")  # type: ignore[no-untyped-call]
+        with cluster(local.scheduler_address) as client:
+
+            def look(done: int, total: int, known: int) -> None:
+                seen.add(len(client.nthreads()))  # type: ignore[no-untyped-call]
+
+            store = ResultStore(tmp_path / "points")
+            figures = Computer(client, store, look, grows=True).all(wanted)
+    assert len(figures) == len(wanted)
+    assert max(seen) == 2
 
 
 @pytest.mark.timeout(60)
