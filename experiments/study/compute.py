@@ -129,8 +129,12 @@ def _next(arriving: Any) -> Any:
     except KilledWorker as error:
         raise ClusterError(f"the worker of one point died {RETRIES + 1} times ({error}); {KEPT}") from None
     if isinstance(figures, BaseException):  # what is told of futures that ended with their scheduler
-        raise ClusterError(f"the Dask scheduler is gone ({type(figures).__name__}); {KEPT}")
+        raise _gone(figures)
     return future, figures
+
+
+def _gone(error: BaseException) -> ClusterError:
+    return ClusterError(f"the Dask scheduler is gone ({type(error).__name__}); {KEPT}")
 
 
 class Computer:
@@ -197,7 +201,10 @@ class Computer:
 
         Where the cluster grows, more wait, because that is what it counts: seconds of work for each process.
         """
-        threads = max(1, sum(self._client.nthreads().values()))  # type: ignore[no-untyped-call]
+        try:
+            threads = max(1, sum(self._client.nthreads().values()))  # type: ignore[no-untyped-call]
+        except (OSError, TimeoutError) as error:
+            raise _gone(error) from None
         most = AHEAD * threads
         if self._grows and self._computing_s:
             each_s = self._computing_s / self._computed_points

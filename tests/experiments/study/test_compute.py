@@ -149,7 +149,7 @@ def test_a_client_killed_half_way_goes_on_from_what_is_stored(tmp_path: Path) ->
         kept = stored()
         assert first.returncode == -signal.SIGKILL
         assert len(kept) < len(wanted)
-        subprocess.run([*command, address, str(points)], cwd=ROOT, check=True, timeout=WAIT_S)
+        subprocess.run([*command, address, str(points)], cwd=ROOT, check=True, timeout=2 * WAIT_S)
     assert {name: stored()[name] for name in kept} == kept
     assert len(stored()) == len(wanted)
 
@@ -187,7 +187,7 @@ def test_workers_that_come_with_the_points_are_used(tmp_path: Path) -> None:
     with LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=50
     ) as local:
-        local.adapt(minimum=0, maximum=2, interval="200ms", target_duration="500ms")  # type: ignore[no-untyped-call]
+        local.adapt(minimum=0, maximum=2, interval="200ms", target_duration="500ms")
         with cluster(local.scheduler_address) as client:
 
             def look(done: int, total: int, known: int) -> None:
