@@ -31,7 +31,7 @@ def speak(size_bytes: int) -> NoReturn:
 
 
 def build_core() -> None:
-    """Compile the hosts' core of this process's size where it is missing: set-up makes that of the default
-    size alone. Without a compiler Python does the same."""
+    """Compile the hosts' core of this process's size where it is missing: set-up makes that of `make run`
+    alone. Without a compiler Python does the same."""
     with contextlib.suppress(BuildError):
         build()

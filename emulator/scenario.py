@@ -52,7 +52,7 @@ JOINS_AT = 0.5
 """Share of the requests that have come when nodes join (JOINING)."""
 LEAD_S = 1.0
 """How long before requests go to them they are there, real seconds."""
-GENERATED_REQUESTS = 240
+GENERATED_REQUESTS = 160
 TRACE_REQUESTS = 600
 """Chats come back after minutes: a slice of a real trace has to be longer for the pool to be of use."""
 OPEN_LOOP_WARNING = (

@@ -41,7 +41,8 @@ class Processes:
     werror: Literal["0", "1"] = "0"
     """1: take the C compiler's warnings for errors."""
     value_bytes: Annotated[str, OneOf(VALUE_SIZES)] = str(DEFAULT_BYTES)
-    """Bytes of a value on the wire, the same for all of a network; BMv2 carries 512 alone."""
+    """Bytes of a value on the wire, the same for all of a network; BMv2 carries 512 alone. `make engines`,
+    and `make run` where SCALE is the machine's choice, use 8192 if nobody says another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)

@@ -20,6 +20,7 @@ from typing import IO, Final, TypeVar
 from cluster.errors import ServerLostError
 from commands.command import Screen
 from commands.errors import CrashError
+from commands.value_size import build_core
 from commands.verbosity import VERBOSE
 from hostlib.protocol.wire import MTU_BYTES
 from topologies.engines import Engine
@@ -125,6 +126,7 @@ def open_network(
     When a process crashes, summary.json there says which, how it ended and what it said, after `about`.
     `append`: the command has had a network before, whose logs stay. `queue_packets`: see Network.
     """
+    build_core()
     network = Network(fabric, engine, secure=secure, queue_packets=queue_packets, mtu_bytes=MTU_BYTES)
     with keep_logs(screen, network, results, about, append) as opened:
         yield opened

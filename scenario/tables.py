@@ -40,7 +40,7 @@ class Workload(TraceSource):
     shape: Annotated[str, AfterValidator(played_shape), Variable("SHAPE")] = "agents"
     """Shape of the generated trace."""
     requests: Annotated[int | None, Within(1, 10_000_000), Variable("REQUESTS")] = None
-    """Requests that are served; default: 1,000 simulated, and played 240 generated or 600 of a TRACE."""
+    """Requests that are served; default: 1,000 simulated, and played 160 generated or 600 of a TRACE."""
     start_s: Annotated[float | None, Within(0.0, 1e9), Variable("START")] = None
     """Second of the trace to begin at, what came before being stored; default: a third into it."""
     load: Annotated[float, Within(1e-3, 1e3)] = 1.0

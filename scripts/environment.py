@@ -41,6 +41,8 @@ PROJECTS = {"run": (".", "v1model"), "all": (".", "v1model"), "shell": (), "docs
 environment for itself, without Debian's packages and compiled parts."""
 OLDEST, NEWEST = (3, 11), (3, 13)
 MODULES_COMPILED = ("hostlib.native", "controller.policies.reuse.native")
+RUN_VALUE_BYTES = "8192"
+"""Values of `make run`, for which the hosts' core is compiled; another size's is compiled when it is used."""
 NATIVE = ("hostlib/native", "controller/policies/reuse/native")
 
 # What a user's own settings of pip may hold that would install elsewhere than into the environment.
@@ -305,8 +307,14 @@ def compile_cores() -> None:
         return
     _say("compiling what hosts and policies do for each fragment")
     python = str(ROOT / PLACES["run"] / "bin" / "python")
-    for module in MODULES_COMPILED:
-        subprocess.run([python, "-m", module], cwd=ROOT, check=True)
+    environment = dict(os.environ, WEIR_VALUE_BYTES=RUN_VALUE_BYTES)
+    compiling = [
+        subprocess.Popen([python, "-m", module], cwd=str(ROOT), env=environment)
+        for module in MODULES_COMPILED
+    ]
+    for exit_code in [process.wait() for process in compiling]:
+        if exit_code:
+            raise SetupError(f"the compiled parts were not made; {python} -m hostlib.native says why")
     part = ROOT / PLACES["run"] / ".native.part"
     part.write_text(native_recipe())
     part.replace(part.with_name(".native"))

@@ -46,5 +46,6 @@ if ! { [ -x "$python" ] && $environment installed "$group"; }; then
   wait "$making"
 fi
 case $group in shell | docs) ;; *) $environment compile ;; esac
+[ "$group" != all ] || .venv/bin/python -m hostlib.native 2>/dev/null # of the size that tests have; it was said why not
 [ "$(id -u)" != 0 ] || chown -R --reference=. build # what root made in somebody's checkout is theirs
 [ -z "${started:-}" ] || echo "setup: done in $(($(date +%s) - started)) s"

@@ -3,6 +3,9 @@
 Engines that run one model in bfloat16 and in float16 name their chunks alike, and the objects are of one
 size: only their types tell them apart. When LMCache stores or loads, they are those of its memory; when it
 looks up, they are those that it announces, or bytes where it serializes its chunks.
+
+Plain bytes say nothing: they are KV in any 8-bit format, or chunks that LMCache serialized in one of several
+ways. They have a name only where the user says what they are.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from lmcache.v1.memory_management import MemoryObj
 
 BYTES: Final = "torch.uint8"
-"""The form of chunks that LMCache serializes."""
+"""The form of chunks that LMCache serializes, and of KV that an engine quantized to 8 bits."""
 USUAL: Final = (BYTES, "torch.bfloat16", "torch.float16", "torch.float32", "torch.float8_e4m3fn")
 MAX_GROUPS: Final = 1024
 """Number of models' groups of layers whose forms are remembered."""
@@ -38,7 +41,9 @@ def types_of(content: MemoryObj) -> list[Any]:
 class Forms:
     """Which forms this process has seen. May be used from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, byte_format: str | None = None) -> None:
+        """`byte_format` is what plain bytes are; None if that is not known."""
+        self._byte_format = byte_format
         self._seen: OrderedDict[tuple[str, int], OrderedDict[str, None]] = OrderedDict()
         self._changing = threading.Lock()
 
@@ -55,6 +60,12 @@ class Forms:
                     bounded.popitem(last=False)
         return form
 
+    def name(self, form: str) -> str | None:
+        """Return a form's name for keys; None if it does not say what the numbers are."""
+        if BYTES not in form.split(","):
+            return form
+        return None if self._byte_format is None else f"{form} of {self._byte_format}"
+
     def seen(self, key: ObjectKey) -> list[str]:
         """Return the forms that objects of this model's group had; the usual ones if none was seen."""
         with self._changing:
@@ -63,7 +74,7 @@ class Forms:
     def possible(self, key: ObjectKey, announced: MemoryLayoutDesc | None) -> list[str]:
         """Return the forms that an object which LMCache looks for may have."""
         seen = self.seen(key)
-        if announced is None:
+        if announced is None or not announced.dtypes:
             return seen
         form = form_of(announced.dtypes)
         return [form, *(one for one in seen if one == BYTES != form)]

@@ -5,7 +5,8 @@
                    "adapter_params": {"address": "10.0.0.1", "homes": ["10.0.0.3"]}}'
 
 `adapter_params` may also have `max_capacity_gb`: how much LMCache may keep there before it evicts; 0, or not
-given, for no limit of its own.
+given, for no limit of its own. With KV in 8 bits (`fp8`), and where LMCache serializes its chunks (`serde`),
+`byte_format` has to say so, in the same words on every server: chunks of plain bytes are not kept without it.
 
 LMCache names its chunks itself, model, rank and salt among the names; the pool's key is the tenant's keyed
 hash of that name, of the content of the model's files (`engines.lmcache.model_names`), of the types of an
@@ -29,7 +30,7 @@ from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 from lmcache.v1.platform import create_event_notifier
 
 from engines.lmcache.forms import Forms, form_of, types_of
-from engines.lmcache.model_names import ModelNames
+from engines.lmcache.model_names import ModelNames, tell_what_names_lack
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.protocol.errors import ConfigError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _CHUNK = b"lmcache chunk"
 CAPACITY = "max_capacity_gb"
+BYTE_FORMAT = "byte_format"
 MAX_COUNTED = 1 << 20
 """Objects that are counted; the one that was counted first is left out for one more."""
 DELETE_S = 30.0
@@ -97,11 +99,16 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         warn_if_untested("LMCache")
         settings = dict(params)
         super().__init__(_capacity_bytes(settings.pop(CAPACITY, 0)))
+        byte_format = settings.pop(BYTE_FORMAT, None)
+        if byte_format is not None and (not isinstance(byte_format, str) or not byte_format):
+            raise ConfigError(f"{BYTE_FORMAT} is a word for what plain bytes are, not {byte_format!r}")
         self._pool = open_objects(PoolConfig.from_mapping(settings))
         self._counted: dict[ObjectKey, int] = {}
         """Bytes of each object that counts as used."""
         self._counting = threading.Lock()
-        self._names, self._forms, self._version = ModelNames(), Forms(), version("lmcache")
+        self._names, self._forms, self._version = ModelNames(), Forms(byte_format), version("lmcache")
+        self._has_told_of_bytes = False
+        tell_what_names_lack()
         self._stores, self._lookups, self._loads = _Tasks(), _Tasks(), _Tasks()
         self._numbers = threading.Lock()
         self._next = 0
@@ -233,20 +240,29 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
 
     def _blocks_of(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> dict[int, BlockRef]:
         """The blocks of these objects, by their places, whose model's weights have a name."""
-        forms = [
-            [self._forms.see(key, form_of(types_of(one)))] for key, one in zip(keys, objects, strict=True)
-        ]
-        return dict(self._blocks(keys, forms))
+        forms = [self._forms.see(key, form_of(types_of(one))) for key, one in zip(keys, objects, strict=True)]
+        self._tell_of_bytes(forms)
+        return dict(self._blocks(keys, [[form] for form in forms]))
 
     def _blocks(self, keys: list[ObjectKey], forms: list[list[str]]) -> list[tuple[int, BlockRef]]:
         """The blocks of these keys in each of their forms, each with the key's place."""
         names = {model: self._names.of(model) for model in {key.model_name for key in keys}}
         return [
-            (at, self._block(key, name, form))
+            (at, self._block(key, weights, form))
             for at, key in enumerate(keys)
-            for form in forms[at]
-            if (name := names[key.model_name]) is not None
+            for form in map(self._forms.name, forms[at])
+            if (weights := names[key.model_name]) is not None and form is not None
         ]
+
+    def _tell_of_bytes(self, forms: list[str]) -> None:
+        if not self._has_told_of_bytes and any(self._forms.name(form) is None for form in forms):
+            self._has_told_of_bytes = True
+            _log.warning(
+                "KV is not shared: LMCache's chunks are plain bytes, which may be numbers of any 8-bit "
+                "format, or serialized. Say what they are in the adapter_params of every server, as "
+                "%r: 'fp8_e4m3'.",
+                BYTE_FORMAT,
+            )
 
     def _block(self, key: ObjectKey, weights: str, form: str) -> BlockRef:
         parts = [key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt]

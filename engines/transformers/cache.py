@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ROPES_OF_LENGTH = ("dynamic", "longrope", "su")
 """Rotary embeddings that transformers chooses by the length of the prompt."""
+KNOWN_CODE = ("torch", "transformers")
+"""Packages whose code their version names."""
 INDIFFERENT = ("_name_or_path", "transformers_version", "use_cache")
 """Entries of a model's configuration that do not change its KV."""
 
@@ -31,9 +33,10 @@ def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpa
     """Return the key space of a decoder-only model with its weights and its configuration as they are now.
 
     Make another one after changing either. Raises KeySpaceError for a model whose cache does not keep every
-    token, or whose KV of a block depends on the tokens behind it.
+    token, whose KV of a block depends on the tokens behind it, or on more than weights and configuration say.
     """
     config = model.config
+    _check_code(model)
     _check_cache(config)
     _check_rope(config)
     layers, heads, head = _shape(config)
@@ -70,6 +73,37 @@ def _settings(model: PreTrainedModel) -> str:
     said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
     said += [transformers.__version__, torch.__version__, model.device.type]
     return sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _check_code(model: PreTrainedModel) -> None:
+    """Raise KeySpaceError for what a model computes by other code than its packages', or by chance.
+
+    An adapter (peft) may be switched on and off, and a hook may change any number: parameters don't say so.
+    """
+    if model.training:
+        raise KeySpaceError("a model in training leaves out numbers by chance (dropout): call its eval()")
+    for name, module in model.named_modules():
+        kind = type(module)
+        if not _is_known(kind):
+            raise KeySpaceError(
+                f"{name or 'the model'} is a {kind.__module__}.{kind.__qualname__}: merge adapters, and use "
+                "classes of torch and transformers alone"
+            )
+        hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
+        if not all(map(_is_known, hooks)) or _has_own_forward(module):
+            raise KeySpaceError(f"{name or 'the model'} has a hook, which may change its KV: remove it")
+
+
+def _is_known(code: Any) -> bool:
+    """Whether code is of the known packages, as the hooks by which transformers reads layers."""
+    return str(getattr(code, "__module__", "")).partition(".")[0] in KNOWN_CODE
+
+
+def _has_own_forward(module: torch.nn.Module) -> bool:
+    """Whether a module computes otherwise than its class; what accelerate puts there moves tensors alone."""
+    hook = getattr(module, "_hf_hook", None)
+    moves_tensors = hook is not None and type(hook).__module__.startswith("accelerate.")
+    return "forward" in vars(module) and not moves_tensors
 
 
 def _check_cache(config: Any) -> None:

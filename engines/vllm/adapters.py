@@ -3,6 +3,9 @@
 vLLM loads an adapter in its workers, when the first request needs it, and again after others took its place.
 The scheduler names it by its files as they are when a request comes; a worker compares that with what it has
 loaded, and neither loads nor stores KV of an adapter that it has loaded with other content.
+
+vLLM's own prefix cache knows an adapter by its name and path. When other content comes under both, the cache
+may hold KV of the former one.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm.lora.worker_manager import WorkerLoRAManager
 
 from engines.identity import ModelFiles
+from engines.vllm.errors import AdapterChangedError
 from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_ADAPTERS: Final = 1024
 """Number of states of adapters' files whose names are remembered."""
+MAX_PLACES: Final = 1 << 14
+"""Number of names and paths of adapters for which their last content is remembered."""
 
 _log = logging.getLogger("weir")
 
@@ -32,12 +38,35 @@ class AdapterNames:
 
     def __init__(self) -> None:
         self._names: OrderedDict[tuple[Any, ...], Future[str]] = OrderedDict()
+        self._states: OrderedDict[tuple[str, str], tuple[Any, ...]] = OrderedDict()
+        """State of an adapter's files with its last request, by vLLM's name and path of it."""
         self._hashing = ThreadPoolExecutor(1, "weir adapters")
 
     def name(self, adapter: LoRARequest) -> str:
-        """Return the name of what an adapter's files hold now. Raises KeySpaceError while it is not known."""
+        """Return the name of what an adapter's files hold now. Raises KeySpaceError while it is not known.
+
+        Raises AdapterChangedError, once, if it is another one than before.
+        """
         files = ModelFiles.of(adapter.lora_path)
         state = (files.states, files.links)
+        place = (adapter.lora_name, adapter.lora_path)
+        before = self._states.setdefault(place, state)
+        name = _with_form(self._content(state, files, adapter.lora_name), adapter)
+        self._states[place] = state
+        self._states.move_to_end(place)
+        if len(self._states) > MAX_PLACES:
+            self._states.popitem(last=False)
+        if before != state and not self._is_same(before, state):
+            raise AdapterChangedError(f"the files of adapter {adapter.lora_name!r} have changed")
+        return name
+
+    def _is_same(self, before: tuple[Any, ...], state: tuple[Any, ...]) -> bool:
+        """Whether files in a former state are known to have held what they hold in this one."""
+        former = self._names.get(before)
+        is_known = former is not None and former.done() and not former.cancelled() and not former.exception()
+        return is_known and former is not None and former.result() == self._names[state].result()
+
+    def _content(self, state: tuple[Any, ...], files: ModelFiles, name: str) -> str:
         named = self._names.get(state)
         if named is None:
             named = self._names[state] = self._hashing.submit(files.identity)
@@ -45,9 +74,9 @@ class AdapterNames:
                 self._names.popitem(last=False)[1].cancel()
         self._names.move_to_end(state)
         if not named.done():
-            raise KeySpaceError(f"the files of adapter {adapter.lora_name!r} are being hashed")
+            raise KeySpaceError(f"the files of adapter {name!r} are being hashed")
         try:
-            return _with_form(named.result(), adapter)
+            return named.result()
         except KeySpaceError:
             del self._names[state]
             raise

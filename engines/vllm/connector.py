@@ -22,6 +22,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorWorkerMetadata,
 )
 from vllm.logger import init_logger
+from vllm.model_executor.model_loader import get_model_cls
 from vllm.v1.engine.core import EngineCore
 from vllm.v1.executor.abstract import Executor
 
@@ -30,6 +31,7 @@ from engines.vllm.adapters import AdapterNames, LoadedAdapters
 from engines.vllm.event_schema import joined, make_events, publishes
 from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
+from engines.vllm.media import MediaNames
 from engines.vllm.metrics import (
     OF_SCHEDULER,
     OF_WORKER,
@@ -42,7 +44,7 @@ from engines.vllm.mooncake_events import MooncakeEvents
 from engines.vllm.own_cache import VllmCache
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
-from engines.vllm.space import Settings, loads_in_background, make_layout
+from engines.vllm.space import Settings, loads_in_background, make_layout, report_file, uses_v2_runner
 from engines.vllm.tensors import KvTensors
 from engines.vllm.weight_changes import listen
 from engines.vllm.weights import begin_naming
@@ -111,8 +113,8 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self._loads_in_background = loads_in_background(vllm_config, self._settings)
         pool = self._settings.pool
         has_own_process = vllm_config.parallel_config.distributed_executor_backend != "uni"
-        if is_worker and has_own_process and pool.report is not None:
-            pool = replace(pool, report=f"{pool.report}.worker{rank}")
+        worker = rank if is_worker and has_own_process else None
+        pool = replace(pool, report=report_file(pool.report, vllm_config, worker))
         self._pool = self._open_pool(pool, self._layout.space)
         if is_worker and has_own_process:
             self._pool.blocks.silence_level = logging.DEBUG  # the scheduler asks first, and says so
@@ -284,7 +286,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
     def _make_scheduler(self) -> SchedulerSide:
         if self._loads_in_background and self._settings.loading == "layerwise":
-            _info.info("Loading in the background, as vLLM schedules steps ahead (async_scheduling).")
+            _info.info("Loading in the background, as vLLM schedules steps ahead or has its V2 runner.")
         self._pool.join()
         role = self._kv_transfer_config
         keys = EngineKeys(
@@ -293,6 +295,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             resolve(self._vllm_config, self._kv_cache_config),
             begin_naming(self._vllm_config),
             AdapterNames(),
+            MediaNames.of_engine(self._vllm_config, self._layout.space.block_tokens),
         )
         side = SchedulerSide(
             self._pool,
@@ -302,9 +305,16 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             loads=role.is_kv_consumer,
             stores=role.is_kv_producer,
             events=self._events,
+            is_recomputed_right=not uses_v2_runner(self._vllm_config),
         )
-        listen(side, EngineCore, _executors(Executor))
+        listen(side, EngineCore, _executors(Executor), self._models_here())
         return side
+
+    def _models_here(self) -> list[type[Any]]:
+        """The class of the model, if its worker is in this process."""
+        if self._vllm_config.parallel_config.distributed_executor_backend != "uni":
+            return []
+        return [get_model_cls(self._vllm_config.model_config)]
 
     @property
     def _of_worker(self) -> WorkerSide:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vllm.logger import init_logger
 
-from engines.vllm.media import Media, MediaNames
+from engines.vllm.errors import AdapterChangedError
 from hostlib.engine import KeyChain
 from hostlib.engine.space import UNNAMED
 from hostlib.protocol.errors import KeySpaceError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vllm.v1.request import Request
 
     from engines.vllm.adapters import AdapterNames
+    from engines.vllm.media import Media, MediaNames
     from engines.vllm.resolved import Resolved
     from hostlib.engine import KvSpace
     from hostlib.protocol.seal import Seal
@@ -86,10 +87,16 @@ class EngineKeys:
     """
 
     def __init__(
-        self, space: KvSpace, seal: Seal, settings: Resolved, weights: Future[str], adapters: AdapterNames
+        self,
+        space: KvSpace,
+        seal: Seal,
+        settings: Resolved,
+        weights: Future[str],
+        adapters: AdapterNames,
+        media: MediaNames,
     ) -> None:
         self._seal, self._settings, self._weights, self._adapters = seal, settings, weights, adapters
-        self._media = MediaNames(space.block_tokens)
+        self._media = media
         self._told: set[str] = set()
         self._space = replace(space, settings=settings.digest)
         if settings.nameless:
@@ -114,12 +121,13 @@ class EngineKeys:
 
     def begin_media(self, request: Request) -> Future[Media]:
         """Return a future of the names of a request's images and sounds."""
-        return self._media.begin(request.mm_features)
+        return self._media.begin(request.mm_features, has_adapter=request.lora_request is not None)
 
     def of(self, request: Request, media: Future[Media]) -> RequestKeys | None:
         """Return the keys of a request, or None if its KV is not shared now; the log says once why.
 
-        `media` is what `begin_media` returned of the request.
+        `media` is what `begin_media` returned of the request. Raises AdapterChangedError, once, if the
+        request's adapter is another one than before under the same name.
         """
         space = self.space
         if space.model == UNNAMED:
@@ -127,6 +135,8 @@ class EngineKeys:
         try:
             adapter = self._adapters.name(request.lora_request) if request.lora_request is not None else None
             return RequestKeys(space, self._seal, request, media.result(), adapter)
+        except AdapterChangedError:
+            raise
         except KeySpaceError as error:
             self._tell(str(error))
             return None

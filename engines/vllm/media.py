@@ -1,13 +1,16 @@
 """Names of the images and sounds of requests: the content that the model gets, hashed in a thread of its own.
 
 vLLM's identifiers are no names of a content. A caller may choose them (`multi_modal_uuids`), also ones that
-look like a digest, and where a request has options of the processor vLLM hashes the caller's choice.
+look like a digest, and where a request has options of the processor vLLM hashes the caller's choice. But the
+engine's own caches of KV and of encoded images go by them. So an identifier that stood for two contents is
+used for none: what the engine computes of it may be of the other.
 """
 
 from __future__ import annotations
 
 import json
 import weakref
+from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -19,30 +22,64 @@ from hostlib.protocol.errors import KeySpaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from vllm.config import VllmConfig
     from vllm.multimodal.inputs import MultiModalFeatureSpec
 
 Media = dict[int, bytes]
 """For each block of a request the names of what overlaps it, by the block's number."""
 HANDLE: Final = {"address", "monotonic_id"}
 """Fields of an item whose content lies in memory that vLLM's processes share."""
+MAX_IDENTIFIERS: Final = 1 << 16
+"""Number of vLLM's identifiers of which the content is remembered: more than its own caches hold."""
 
 
 class MediaNames:
     """See the module."""
 
-    def __init__(self, block_tokens: int) -> None:
-        self._block_tokens = block_tokens
+    def __init__(
+        self, block_tokens: int, encoded_by: str | None = None, *, adapters_encode: bool = False
+    ) -> None:
+        """`encoded_by` says who else may encode images; None where the engine alone does it.
+
+        `adapters_encode` says whether adapters change how images are encoded.
+        """
+        self._block_tokens, self._encoded_by = block_tokens, encoded_by
+        self._adapters_encode = adapters_encode
+        self._contents: OrderedDict[str, str | None] = OrderedDict()
+        """What each of vLLM's identifiers stands for; None where that is not certain."""
         self._hashing = ThreadPoolExecutor(1, "weir media")
         self._names: dict[int, tuple[weakref.ref[Any], str]] = {}
         """Names of items that are still in memory, as vLLM keeps those of earlier turns, by `id`."""
 
-    def begin(self, features: Sequence[MultiModalFeatureSpec]) -> Future[Media]:
+    @classmethod
+    def of_engine(cls, config: VllmConfig, block_tokens: int) -> MediaNames:
+        """Return those of an engine with this configuration."""
+        transfer, lora = config.ec_transfer_config, config.lora_config
+        encoded_by = config.ec_manager_config.encoder_cache_manager_cls
+        if transfer is not None and transfer.is_ec_consumer:
+            encoded_by = transfer.ec_connector
+        adapters_encode = lora is not None and lora.enable_tower_connector_lora
+        return cls(block_tokens, encoded_by, adapters_encode=adapters_encode)
+
+    def begin(self, features: Sequence[MultiModalFeatureSpec], *, has_adapter: bool = False) -> Future[Media]:
         """Return a future of the names, which raises KeySpaceError if one of these has none."""
+        named: Future[Media] = Future()
         if not features:
-            nothing: Future[Media] = Future()
-            nothing.set_result({})
-            return nothing
-        return self._hashing.submit(self._by_block, list(features))
+            named.set_result({})
+            return named
+        if has_adapter and self._adapters_encode:
+            # vLLM keeps an encoded image by the adapter's name, also after the adapter was loaded anew.
+            named.set_exception(KeySpaceError("an adapter changes how images and sounds are encoded"))
+            return named
+        return self._hashing.submit(self._named, list(features))
+
+    def _named(self, features: list[MultiModalFeatureSpec]) -> Media:
+        try:
+            return self._by_block(features)
+        except KeySpaceError:
+            raise
+        except Exception as error:  # whatever an item of a later vLLM or another model consists of
+            raise KeySpaceError(f"an image or sound can't be hashed: {error!r}") from None
 
     def _by_block(self, features: list[MultiModalFeatureSpec]) -> Media:
         """Name what overlaps each block, and say where it starts in the block."""
@@ -50,10 +87,35 @@ class MediaNames:
         size = self._block_tokens
         for feature in features:
             offset, length = feature.mm_position.offset, feature.mm_position.length
-            name = self._name(feature)
+            name = self._certain_name(feature)
             for number in range(offset // size, (offset + length - 1) // size + 1):
                 media.setdefault(number, []).append([feature.modality, name, offset - number * size])
         return {number: _line(overlapping) for number, overlapping in media.items()}
+
+    def _certain_name(self, feature: MultiModalFeatureSpec) -> str:
+        """The name of what the engine computes with where it is given this item."""
+        if self._encoded_by is not None:
+            raise KeySpaceError(f"images and sounds may be encoded elsewhere ({self._encoded_by})")
+        identifier = feature.identifier
+        try:
+            name = self._name(feature)
+        except BaseException:
+            self._remember(identifier, None)
+            raise
+        if self._contents.get(identifier, name) != name:
+            self._remember(identifier, None)
+            raise KeySpaceError(
+                f"an {feature.modality} has the identifier of another one, so that the engine may take one "
+                "for the other (multi_modal_uuids)"
+            )
+        self._remember(identifier, name)
+        return name
+
+    def _remember(self, identifier: str, name: str | None) -> None:
+        self._contents[identifier] = name
+        self._contents.move_to_end(identifier)
+        if len(self._contents) > MAX_IDENTIFIERS:
+            self._contents.popitem(last=False)
 
     def _name(self, feature: MultiModalFeatureSpec) -> str:
         item = feature.data

@@ -36,7 +36,8 @@ class MooncakeEvents:
 
     def __init__(self, endpoint: str, config: VllmConfig, tenant: int) -> None:
         """Raises ConfigError for an endpoint that can't be bound."""
-        self._rank = int(config.parallel_config.data_parallel_rank)
+        # vLLM sets `data_parallel_rank` to 0 in engines of a group that don't wait for one another.
+        self._rank = int(config.parallel_config.data_parallel_index)
         model = config.model_config
         names = model.served_model_name
         self._model = names if isinstance(names, str) else (names or [model.model])[0]

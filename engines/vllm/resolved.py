@@ -70,7 +70,6 @@ HARMLESS: Final = {
         "distributed_executor_backend", "distributed_timeout_seconds", "dp_sync_interval",
         "enable_fault_tolerance", "fault_tolerance_config", "master_addr", "master_port",
         "max_parallel_loading_workers", "node_rank", "numa_*", "placement_group", "rank", "ray_*",
-        "worker_extension_cls",
     ),
     "DeviceConfig": ("device",),
     "LoadConfig": (
@@ -113,7 +112,11 @@ MORE_ENVIRONMENT: Final = (
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
 )  # fmt: skip
 """Environment variables of vLLM's libraries that change numbers."""
-PACKAGES: Final = ("transformers", "triton", "flashinfer-python", "compressed-tensors", "safetensors")
+PACKAGES: Final = (
+    "amd-aiter", "bitsandbytes", "compressed-tensors", "deep-ep", "deep-gemm", "flash-attn",
+    "flashinfer-cubin", "flashinfer-python", "safetensors", "tilelang", "torchao", "transformers", "triton",
+    "xformers",
+)  # fmt: skip
 """Packages beside vLLM and torch whose version may change numbers."""
 PLUGINS: Final = ("vllm.general_plugins", "vllm.platform_plugins", "vllm.ir_plugins")
 WITHOUT_MODEL: Final = ("ngram", "ngram_gpu", "suffix")
@@ -128,6 +131,8 @@ INDIFFERENT: Final = ("_name_or_path", "name_or_path", "_commit_hash", "transfor
 """Entries of a model's own configuration that say where it comes from."""
 KNOWN_CODE: Final = ("vllm", "torch", "transformers", "compressed_tensors", "builtins")
 """Packages whose code their version names."""
+NAMES_OF_CODE: Final = {("ParallelConfig", "worker_cls"), ("ParallelConfig", "worker_extension_cls")}
+"""Fields that name classes, which may compute otherwise than vLLM's own."""
 CODE: Final = (type, FunctionType, BuiltinFunctionType, MethodType, partial)
 MAX_VALUES: Final = 200_000
 MAX_DEPTH: Final = 40
@@ -151,6 +156,8 @@ def resolve(config: VllmConfig, kv_cache: KVCacheConfig) -> Resolved:
     given = {"config": config, "kv_cache": groups, "software": _software(), "environment": _environment()}
     for name, value in given.items():
         walk.visit(name, value, 0)
+    if getattr(config.cache_config, "calculate_kv_scales", False):  # of vLLM before 0.32
+        walk.has_no_name("calculate_kv_scales", "scales the KV by the first prompt of each engine")
     entries = tuple(sorted(walk.entries))
     digest = sha256(json.dumps(entries).encode()).hexdigest()[:32]
     return Resolved(digest, entries, tuple(walk.nameless))
@@ -186,7 +193,7 @@ class _Walk:
     def visit(self, name: str, value: Any, depth: int) -> None:
         """Note a value and all within it."""
         if depth > MAX_DEPTH or len(self.entries) >= MAX_VALUES:
-            self._has_no_name(name, "is nested too deep or has too many values")
+            self.has_no_name(name, "is nested too deep or has too many values")
         elif (plain := _plain(value)) is not None:
             self.entries.append((name, plain))
         elif id(value) not in self._above:
@@ -199,7 +206,7 @@ class _Walk:
             self.entries.append((name, f"{len(value)} entries"))
             for key, one in value.items():
                 if _plain(key) is None:
-                    self._has_no_name(name, f"has a {_class_name(type(key))} among its names")
+                    self.has_no_name(name, f"has a {_class_name(type(key))} among its names")
                 elif key not in INDIFFERENT:
                     self.visit(f"{name}.{_plain(key)}", one, depth)
         elif isinstance(value, Set):
@@ -216,14 +223,16 @@ class _Walk:
         elif isinstance(getattr(value, "__dict__", None), dict):
             self._visit_fields(name, value, depth)
         else:
-            self._has_no_name(name, f"is a {_class_name(type(value))}")
+            self.has_no_name(name, f"is a {_class_name(type(value))}")
 
     def _visit_fields(self, name: str, value: Any, depth: int) -> None:
         kind = type(value).__name__
         self.entries.append((name, _class_name(type(value))))
         for field, one in vars(value).items():
             is_harmless = any(fnmatch(field, pattern) for pattern in HARMLESS.get(kind, ()))
-            if not is_harmless and (kind, field) not in self._skipped:
+            if (kind, field) in NAMES_OF_CODE and isinstance(one, str) and one:
+                self._visit_name_of_code(f"{name}.{field}", one)
+            elif not is_harmless and (kind, field) not in self._skipped:
                 self.visit(f"{name}.{field}", one, depth)
 
     def _visit_code(self, name: str, value: Any) -> None:
@@ -235,9 +244,15 @@ class _Walk:
         if found is value and module.partition(".")[0] in KNOWN_CODE:
             self.entries.append((name, f"{module}.{qualified}"))
         else:
-            self._has_no_name(name, f"is code of its own ({qualified or type(value).__name__})")
+            self.has_no_name(name, f"is code of its own ({qualified or type(value).__name__})")
 
-    def _has_no_name(self, name: str, why: str) -> None:
+    def _visit_name_of_code(self, name: str, qualified: str) -> None:
+        self.entries.append((name, qualified))
+        if qualified.partition(".")[0] not in KNOWN_CODE:
+            self.has_no_name(name, f"is code of its own ({qualified})")
+
+    def has_no_name(self, name: str, why: str) -> None:
+        """Note why other processes would not name a value alike."""
         if len(self.nameless) < 16:
             self.nameless.append(f"{name} {why}")
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from engines.vllm.damage import Damage, Write
+from engines.vllm.errors import AdapterChangedError
+from engines.vllm.foreign import ForeignBlocks
 from engines.vllm.jobs import BlockRun, Jobs, Refusal
 from engines.vllm.key_memory import KeyMemory
 from engines.vllm.lookups import Lookup, Lookups
@@ -89,7 +91,10 @@ class _Tracked:
 
 
 class SchedulerSide:
-    """See the module. `loads` and `stores` say what the engine's role allows; `events` are told of blocks."""
+    """See the module. `loads` and `stores` say what the engine's role allows; `events` are told of blocks.
+
+    `is_recomputed_right` says whether the engine computes right what a connector could not load in a step.
+    """
 
     def __init__(
         self,
@@ -101,6 +106,7 @@ class SchedulerSide:
         loads: bool = True,
         stores: bool = True,
         events: PoolEvents | None = None,
+        is_recomputed_right: bool = True,
     ) -> None:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
@@ -110,6 +116,9 @@ class SchedulerSide:
         self._loads: list[BlockRun] = []
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
+        self._foreign = ForeignBlocks(
+            self._block_ids, self._block_tokens, is_recomputed_right=is_recomputed_right
+        )
         self._held = KeyMemory(REMEMBERED_KEYS)
         self._events = events
         self._given: list[int] = []
@@ -159,22 +168,31 @@ class SchedulerSide:
         self._given += given
         self._damage.forget(given)
         if not external_tokens:
+            self._note_foreign(tracked, block_ids)
             return
         if lookup is None or tracked.keys is None or external_tokens % self._block_tokens:
             _log.error(
                 "vLLM loads %d tokens that the pool did not offer: they are computed.", external_tokens
             )
             self._loads.append(BlockRun(request.request_id, [], None, 0, block_ids))
+            self._note_foreign(tracked, block_ids)
             return
         first, blocks_loaded = lookup.first, external_tokens // self._block_tokens
         ids = block_ids[first : first + blocks_loaded]
         tracked.load = _run(request.request_id, tracked.keys, first, ids)
         self._loads.append(tracked.load)
+        self._note_foreign(tracked, block_ids)
+
+    def _note_foreign(self, tracked: _Tracked, block_ids: list[int]) -> None:
+        load, own = tracked.load, tracked.own_blocks
+        known = own if load is None else load.first + len(load.block_ids)
+        self._foreign.allocated(tracked.request, block_ids, own, known)
 
     def finished(self, request_id: str) -> None:
         """The request is over, or aborted."""
         tracked = self._tracked.pop(request_id, None)
         if tracked is not None:
+            self._foreign.end(request_id)
             self._end_lookup(tracked)
             self._retain(tracked)
 
@@ -192,8 +210,13 @@ class SchedulerSide:
         """What this step loads, and the blocks that it completes."""
         waits = bool(self._loads) and not self._background
         step = self._steps.begin(has_loads=waits or getattr(output, "has_sync_kv_loads", True))
-        jobs = Jobs(step.number, self._loads, given=self._given + _grown(output), is_sure=step.is_sure)
+        grown = _grown(output)
+        jobs = Jobs(step.number, self._loads, given=self._given + grown, is_sure=step.is_sure)
         self._loads, self._given = [], []
+        computing = (
+            self._tracked[name].request for name in output.num_scheduled_tokens if name in self._tracked
+        )
+        self._foreign.step(grown, computing)
         if self._steps.is_overdue():
             self._on_failure(set())
         if self._damage:
@@ -240,9 +263,9 @@ class SchedulerSide:
         self._resume()
 
     def adapter_changed(self, name: str) -> None:
-        """An adapter's weights are about to change under the same name: its KV is not shared any more."""
+        """An adapter's weights change under the same name, or have: its KV is not shared any more."""
         _log.warning(
-            "KV of adapter %s is not shared until the engine's cache is cleared: it is loaded anew.", name
+            "KV of adapter %s is not shared until the engine's cache is cleared: its weights change.", name
         )
         self._left_adapters.add(name)
         for tracked in self._tracked.values():
@@ -296,8 +319,16 @@ class SchedulerSide:
         if self._is_left or self._left_adapters:
             self._resume()
         if tracked.is_new and not self._is_left and not self._has_left_adapter(tracked.request):
-            tracked.keys, tracked.is_new = self._keys.of(tracked.request, tracked.media), False
+            self._name(tracked)
         tracked.load, tracked.offered, tracked.refused = None, 0, None
+
+    def _name(self, tracked: _Tracked) -> None:
+        lora = tracked.request.lora_request
+        try:
+            tracked.keys, tracked.is_new = self._keys.of(tracked.request, tracked.media), False
+        except AdapterChangedError:
+            assert lora is not None
+            self.adapter_changed(lora.lora_name)
 
     def _has_left_adapter(self, request: Request) -> bool:
         """Whether the weights of the request's adapter may change, or have changed, under the same name.
@@ -355,6 +386,8 @@ class SchedulerSide:
         blocks = self._own.blocks(request.request_id)
         if self._damage:
             full = min(full, self._damage.sound_blocks([block.block_id for block in blocks]))
+        sound = self._foreign.sound_blocks(request.request_id)
+        full = full if sound is None else min(full, sound)
         keys = names.extend(full)
         runs = []
         for first, end in self._held.missing(keys, tracked.offered, full):
@@ -378,6 +411,10 @@ class SchedulerSide:
             tracked.retry_step = self._steps.settled + RETRY_STEPS
             tracked.refused = refusal.first
         tracked.refused = min(tracked.refused, refusal.first)
+
+    def _block_ids(self, request_id: str) -> list[int]:
+        """Ids of the blocks that a request holds."""
+        return [block.block_id for block in self._own.blocks(request_id)]
 
     # What went wrong
 
@@ -410,10 +447,7 @@ class SchedulerSide:
 
     def _damage_of(self, output: SchedulerOutput) -> None:
         """Follow wrong blocks through this step."""
-        held = {
-            request_id: [block.block_id for block in self._own.blocks(request_id)]
-            for request_id in self._tracked
-        }
+        held = {request_id: self._block_ids(request_id) for request_id in self._tracked}
         self._damage.keep({block_id for ids in held.values() for block_id in ids})
         writes = []
         for request_id, count in output.num_scheduled_tokens.items():

@@ -138,14 +138,37 @@ def _check_prefixes(config: VllmConfig) -> None:
         )
 
 
+def report_file(report: str | None, config: VllmConfig, worker: int | None) -> str | None:
+    """Return the file for the counters of one process: none is that of another one of the same settings.
+
+    `worker` is the rank of a worker in a process of its own; None for the process of the engine.
+    """
+    engine = config.parallel_config.data_parallel_index
+    if report is not None and engine:
+        report = f"{report}.engine{engine}"
+    if report is not None and worker is not None:
+        report = f"{report}.worker{worker}"
+    return report
+
+
 def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
     """Whether requests wait for their KV outside the batch.
 
     They do so whatever `settings` say where vLLM schedules steps ahead (async scheduling). If a layer-wise
     load fails there, vLLM 0.32 counts the next step's token, which was computed on what did not arrive, and
     then computes on a token that there is not: on a CPU that ends the engine.
+    They do so with vLLM's V2 runner, too, which does not compute right what failed to load in a step.
     """
-    return settings.loading == "background" or config.max_concurrent_batches > 1
+    return settings.loading == "background" or config.max_concurrent_batches > 1 or uses_v2_runner(config)
+
+
+def uses_v2_runner(config: VllmConfig) -> bool:
+    """Return whether vLLM computes with its V2 runner.
+
+    After a load that failed in a step, that goes on from the token where it stood and not from the one to
+    which vLLM's scheduler has gone back (vllm 49250).
+    """
+    return bool(config.use_v2_model_runner)
 
 
 def _only_group(kv_cache: KVCacheConfig) -> Any:

@@ -2,7 +2,9 @@
 
 vLLM tells a connector nothing of them. They pass the engine's executor, which calls methods of its workers by
 name or as functions (`collective_rpc`, with `reload_weights`, `update_weights`, `apply_model` and whatever a
-worker extension adds), or are adapters that the engine's core loads in place.
+worker extension adds), or are adapters that the engine's core loads in place. Training in the engine's own
+process gives new weights to the model itself. When vLLM forgets images that it has encoded, it may have
+encoded them with former weights.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ HARMLESS = frozenset({
     "get_cache_block_size_bytes", "get_compilation_match_table", "get_encoder_timing_stats",
     "get_kv_cache_spec", "get_kv_connector_handshake_metadata", "get_model_inspection", "get_supported_tasks",
     "init_weight_transfer_engine", "list_loras", "pin_lora", "profile",
-    "release_late_interaction_query_cache", "remove_lora", "reset_encoder_cache", "reset_mm_cache",
+    "release_late_interaction_query_cache", "remove_lora", "reset_mm_cache",
     "sample_tokens", "save_sharded_state", "save_tensorized_model",
     "shutdown_weight_transfer_engine", "supports_draft_weight_updates", "synchronize_device",
     "take_draft_token_ids", "update_max_model_len",
@@ -39,12 +41,17 @@ class Listener(Protocol):
 _listeners: WeakSet[Any] = WeakSet()
 
 
-def listen(listener: Listener, core: type[Any], executors: Iterable[type[Any]]) -> None:
+def listen(
+    listener: Listener, core: type[Any], executors: Iterable[type[Any]], models: Iterable[type[Any]] = ()
+) -> None:
     """Tell `listener`, as long as it lives, before this process's engine calls such a method.
 
-    `core` is the class of the engine's core, `executors` are those of which one runs its workers.
+    `core` is the class of the engine's core, `executors` are those of which one runs its workers, `models`
+    those of models in this process.
     """
     _listeners.add(listener)
+    for model in models:
+        _watch(model, "load_weights", lambda weights: _on_call("load_weights"))
     for executor in executors:
         _watch(executor, "collective_rpc", _on_call)
     _watch(core, "add_lora", _on_adapter)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm import envs
 
 from engines.identity import in_background, loaded_identity, process_start_s
+from engines.remote_code import remote_code
 from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from vllm.config import VllmConfig
 
 FROM_FILES: Final = (
-    "auto", "hf", "safetensors", "fastsafetensors", "instanttensor", "pt", "npcache", "mistral", "gguf",
-    "bitsandbytes", "sharded_state", "runai_streamer", "runai_streamer_sharded",
+    "auto", "hf", "safetensors", "fastsafetensors", "instanttensor", "pt", "npcache", "mistral",
+    "sharded_state", "runai_streamer", "runai_streamer_sharded",
 )  # fmt: skip
 """Load formats whose weights are those of the files in the model's folder."""
 
@@ -72,6 +73,9 @@ def _check_source(model: Any, load: Any) -> None:
         raise KeySpaceError(
             f"{model.model} is not a folder: download it from ModelScope, and give its folder"
         )
-    code = getattr(model.hf_config, "auto_map", None) or {}
+    code = list(remote_code(model.hf_config.to_dict()))
     if model.trust_remote_code and ("--" in str(code) or (code and model.code_revision is not None)):
         raise KeySpaceError(f"{model.model} runs code from another place than its own folder: {code}")
+    overrides = model.hf_overrides
+    if isinstance(overrides, dict) and overrides.get("quantization_config_file") is not None:
+        raise KeySpaceError("a file beside the model says how it is quantized (quantization_config_file)")

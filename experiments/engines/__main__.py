@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from commands.command import Screen, run_command
-from commands.value_size import LARGEST_BYTES, build_core, is_open, speak
+from commands.value_size import LARGEST_BYTES, is_open, speak
 from emulator.processes import ProcessError
 from emulator.result import PROGRAM, ROOT, revision
 from experiments.engines import model
@@ -35,7 +35,6 @@ def _run(screen: Screen, options: EnginesOptions) -> int:
     check_machine()
     if is_open() and options.engine == Embedded.name:
         speak(LARGEST_BYTES)
-    build_core()
     _announce(screen, options)
     play = _play(screen, options)
     print_report(screen.console, f"{model.NAME}: {options.requests} requests", play.modes, play.damaged)

@@ -62,6 +62,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(screen: Screen, options: RunOptions) -> int:
+    if options.scale is None and is_open() and options.emulation.engine == Embedded.name:
+        speak(LARGEST_BYTES)  # what a machine carries are packets, and these are the fewest
     build_core()
     engine = make_engine(options.emulation.engine)
     cluster = find_servers(screen, options)
@@ -113,15 +115,10 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
     link_bit_s = 2e9 * sum(rates)
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
-    if sigma > draft.scale.sigma and is_open() and options.emulation.engine == Embedded.name:
-        screen.say(
-            f"With values of {VALUE_BYTES} bytes {carriers} can carry sigma {sigma:g} only: "
-            f"it is tried with VALUE_BYTES={LARGEST_BYTES}, which makes fewer packets."
-        )
-        speak(LARGEST_BYTES)
     screen.say(
         f"Of {carriers}, {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores are idle{beside}, and a "
-        f"fragment costs its two ends {capacity.fragment_us:.0f} us: sigma {sigma:g}."
+        f"fragment of {VALUE_BYTES:,} bytes costs its two ends {capacity.fragment_us:.0f} us: "
+        f"sigma {sigma:g}."
     )
     if capacity.others and capacity.idle_cores < capacity.cores / 2:
         screen.warn(

@@ -371,6 +371,7 @@ class Client:
     def _on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
         self._deletions.on_reply(message, address, now_s)
         if not self._offers.on_refused(message, address, now_s):
+            self._lookup.on_refused(message, address, now_s)
             self._fetches.on_refused(message, address, now_s)
 
 

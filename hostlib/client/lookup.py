@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostlib.client.exchange import Exchange, fail
@@ -43,6 +43,8 @@ class Question:
     """The epoch of the list of members by which its homes were chosen."""
     asks_everyone: bool = False
     """Whether all storage nodes are asked, as one of them goes by another list than this node."""
+    busy: set[str] = field(default_factory=set)
+    """Homes that could not say yet."""
     askers: int = 0
     """Who waits for the answer."""
     request: Request[Question] | None = None
@@ -148,6 +150,18 @@ class Lookup:
             self._settle(question, message, now_s)
             self.next_home(question)
 
+    def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked does not know yet what was deleted: those that know are asked first, and it is asked
+        again after a while."""
+        question = self._asked_there(message, address)
+        if question is None or message.generation != wire.REFUSED_BUSY:
+            return
+        question.busy.add(address)
+        if any(home not in question.busy for home in question.homes):
+            self._settle(question, message, now_s)
+            question.homes.append(address)
+            self.next_home(question)
+
     def finish(self, question: Question, error: TransferError | None = None) -> None:
         """With an error, or (None) because nobody wants to know any more."""
         self.active.pop(question.block.key, None)
@@ -186,6 +200,7 @@ class Lookup:
     def _once_more(self, question: Question, homes: list[str], silent: bool) -> None:
         """Ask these homes."""
         question.homes, question.silent_home = homes, silent
+        question.busy.clear()
         question.listed = self._exchange.members.epoch
         if homes:
             self._send(question)

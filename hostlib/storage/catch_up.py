@@ -192,14 +192,14 @@ class CatchUp:
         return False
 
     def on_reply(self, message: wire.Message, address: str) -> bool:
-        """A VALUE, NOT_FOUND, FOUND or KEYS; whether something here waited for it."""
+        """A VALUE, NOT_FOUND, FOUND, KEYS or REFUSED; whether something here waited for it."""
         stones = message.flags & wire.FLAG_TOMBSTONES
         asked = {
             wire.OP_VALUE: (wire.OP_GET,),
             wire.OP_FOUND: (wire.OP_STAT,),
             wire.OP_KEYS: (wire.OP_LIST | stones,),
             wire.OP_NOT_FOUND: (wire.OP_GET, wire.OP_STAT),
-            wire.OP_REFUSED: (wire.OP_GET,),
+            wire.OP_REFUSED: (wire.OP_GET, wire.OP_STAT),
         }.get(message.op, ())
         for op in asked:
             place = Place(message.tenant, message.key)

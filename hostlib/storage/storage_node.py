@@ -320,6 +320,8 @@ class StorageNode:
     def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
         self.stats.stats += 1
         flags = message.flags & (wire.FLAG_BYPASS | wire.FLAG_HINT) if message.flags & wire.FLAG_HINT else 0
+        if not flags and self._is_in_doubt(message):
+            return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
         found = self._store.find(Place(message.tenant, message.key)) if not self.joining.in_doubt else None
         if found is None:
             asked = message.content, message.fragments

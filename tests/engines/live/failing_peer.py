@@ -1,4 +1,4 @@
-"""A connector that says it has the beginning of long prompts, writes anything there, and reports failure."""
+"""A connector that says it has the beginning of long prompts, writes anything there, and may say so."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # as above
     """See the module."""
 
     claims = True
+    reports = True
+    """Whether it says that what it wrote is wrong."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -39,7 +41,7 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # as above
             for tensor in self._tensors.values():
                 block = tensor.movedim(list(tensor.shape).index(BLOCKS), 0)[block_id]
                 block.copy_(torch.randn_like(block))
-            self._failed.add(block_id)
+            self._failed |= {block_id} if self.reports else set()
 
     def wait_for_layer_load(self, layer_name: str) -> None: ...
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import re
 from concurrent.futures import Future, wait
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,7 +85,7 @@ def engine_keys(weights: Future[str] | None = None, settings: Resolved = SETTING
     if weights is None:
         weights = Future()
         weights.set_result("w")
-    return EngineKeys(SPACE.named(UNNAMED), SEAL, settings, weights, AdapterNames())
+    return EngineKeys(SPACE.named(UNNAMED), SEAL, settings, weights, AdapterNames(), MediaNames(BLOCK))
 
 
 def common(a: list[Any], b: list[Any]) -> int:
@@ -147,6 +149,72 @@ def test_an_image_whose_content_is_elsewhere_has_no_name(caplog: pytest.LogCaptu
     for data in (MultiModalKwargsItem(fields), None):
         assert named_by(engine, request(TEXT + IMAGE, [replace(one, data=data)])) is None
     assert ["content of an image is not in" in record.message for record in caplog.records] == [True]
+
+
+def refused(names: MediaNames, one: MultiModalFeatureSpec, **more: bool) -> str:
+    """Why an image has no name; empty if it has one."""
+    return str(names.begin([one], **more).exception() or "")
+
+
+def test_an_identifier_that_stood_for_two_contents_is_used_for_none() -> None:
+    """vLLM's caches of KV and of encoded images go by it, so that one may be computed with the other's."""
+    names, red, blue = MediaNames(BLOCK), torch.zeros(3, 8, 8), torch.ones(3, 8, 8)
+    assert not refused(names, image("A", 512, red))
+    assert not refused(names, image("A", 70, red))
+    assert not refused(names, image("B", 512, blue))
+    for content in (blue, red):
+        assert "has the identifier of another one" in refused(names, image("A", 512, content))
+    assert "not in the scheduler" in refused(names, replace(image("C", 512, red), data=None))
+    assert "has the identifier of another one" in refused(names, image("C", 512, red))
+    assert not refused(names, image("B", 512, blue))
+
+
+def test_identifiers_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(media, "MAX_IDENTIFIERS", 3)
+    names = MediaNames(BLOCK)
+    for number in range(9):
+        assert not refused(names, image(str(number), 512))
+    assert list(names._contents) == ["6", "7", "8"]
+
+
+@pytest.mark.parametrize(
+    ("config", "has_adapter", "why"),
+    [
+        ({}, True, ""),
+        ({"connector": "ECExampleConnector", "is_ec_consumer": True}, False, "elsewhere .ECExampleConnector"),
+        ({"connector": "ECExampleConnector", "is_ec_consumer": False}, False, ""),
+        ({"manager": "somebody.CacheManager"}, False, "elsewhere .somebody.CacheManager"),
+        ({"tower": True}, True, "an adapter changes how images"),
+        ({"tower": True}, False, ""),
+    ],
+)
+def test_images_that_others_may_have_encoded_have_no_name(
+    config: dict[str, Any], has_adapter: bool, why: str
+) -> None:
+    """vLLM takes an encoded image by its identifier, whatever weights or adapter it was encoded with."""
+    transfer = SimpleNamespace(
+        ec_connector=config.get("connector"), is_ec_consumer=config.get("is_ec_consumer", False)
+    )
+    vllm_config: Any = SimpleNamespace(
+        ec_transfer_config=transfer if "connector" in config else None,
+        ec_manager_config=SimpleNamespace(encoder_cache_manager_cls=config.get("manager")),
+        lora_config=SimpleNamespace(enable_tower_connector_lora=config.get("tower", False)),
+    )
+    said = refused(MediaNames.of_engine(vllm_config, BLOCK), image("A", 512), has_adapter=has_adapter)
+    assert bool(said) == bool(why)
+    assert re.search(why, said)
+
+
+def test_an_image_that_can_not_be_hashed_ends_no_engine(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(torch.Tensor):  # type: ignore[misc] # torch is not in the project's environment
+        def detach(self) -> Any:
+            raise RuntimeError("no memory")
+
+    one = request(TEXT + IMAGE, [image("A", 512, torch.zeros(3).as_subclass(Broken))])
+    assert named_by(engine_keys(), one) is None
+    assert ["can't be hashed: RuntimeError('no memory')" in record.message for record in caplog.records] == [
+        True
+    ]
 
 
 def test_an_image_of_an_earlier_turn_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,9 +123,9 @@ def found(adapter: WeirL2Adapter, keys: list[ObjectKey]) -> list[bool]:
 
 
 def typed(values: int, dtype: torch.dtype) -> MemoryObj:
-    """An object of numbers of a type of two bytes, in LMCache's memory."""
+    """An object of numbers of a type, in LMCache's memory."""
     made = tester._create_memory_obj(torch.empty(values), 3.0, values)
-    described = replace(made.metadata, dtype=dtype, phy_size=2 * values)
+    described = replace(made.metadata, dtype=dtype, phy_size=dtype.itemsize * values)
     return TensorMemoryObj(torch.full((values,), 3.0, dtype=dtype), described, None)
 
 
@@ -138,6 +138,10 @@ def test_numbers_of_another_type_are_another_object(pool_settings: dict[str, obj
         task = adapter.submit_store_task([key], [typed(512, brain)])
         wait_for(adapter.get_store_event_fd())
         assert adapter.pop_completed_store_tasks()[task].is_successful()
+        task = adapter.submit_lookup_and_lock_task([key], {0: MemoryLayoutDesc([], [])})  # it says nothing
+        while (bitmap := adapter.query_lookup_and_lock_result(task)) is None:
+            wait_for(adapter.get_lookup_and_lock_event_fd())
+        assert bitmap.test(0)
         shape = torch.Size([512])
         for dtype, is_found in ((brain, True), (half, False)):
             task = adapter.submit_lookup_and_lock_task([key], {0: MemoryLayoutDesc([shape], [dtype])})
@@ -150,6 +154,38 @@ def test_numbers_of_another_type_are_another_object(pool_settings: dict[str, obj
             assert bitmap.test(0) is is_found
     finally:
         adapter.close()
+
+
+def is_stored_and_loaded(settings: dict[str, object], content: MemoryObj) -> tuple[bool, bool, bool]:
+    """Whether another server found an object before, whether it is stored now, and found then."""
+    key, adapter = tester._create_object_key("a/model", "key"), WeirL2Adapter(settings)
+    try:
+        before = found(adapter, [key])[0]
+        task = adapter.submit_store_task([key], [content])
+        wait_for(adapter.get_store_event_fd())
+        stored = adapter.pop_completed_store_tasks()[task].is_successful()
+        task = adapter.submit_load_task([key], [content])
+        while (bitmap := adapter.query_load_result(task)) is None:
+            wait_for(adapter.get_load_event_fd())
+        assert bitmap.test(0) == stored
+        return before, stored, found(adapter, [key])[0]
+    finally:
+        adapter.close()
+
+
+def test_plain_bytes_are_kept_where_the_user_says_what_they_are(
+    pool_settings: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """KV in any 8-bit format, and chunks serialized in any way, are torch.uint8 for LMCache."""
+    content = typed(512, torch.uint8)
+    assert is_stored_and_loaded(pool_settings, content) == (False, False, False)
+    assert is_stored_and_loaded(pool_settings, content) == (False, False, False)
+    assert sum("chunks are plain bytes" in record.message for record in caplog.records) == 2  # once each
+    for name in ("fp8_e4m3", "fp8_e5m2"):
+        assert is_stored_and_loaded({**pool_settings, "byte_format": name}, content) == (False, True, True)
+        assert is_stored_and_loaded({**pool_settings, "byte_format": name}, content) == (True, True, True)
+    with pytest.raises(ConfigError, match="byte_format is a word"):
+        WeirL2Adapter({**pool_settings, "byte_format": 8})
 
 
 def test_what_another_process_stored_can_be_deleted(pool_settings: dict[str, object], home: Home) -> None:

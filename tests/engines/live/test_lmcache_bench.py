@@ -42,7 +42,8 @@ def lmcache(folder: Path, *arguments: str) -> str:
 def test_bench_l2_verifies_what_it_stored(pool_settings: dict[str, object], tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     sizes = ["--num-keys", str(KEYS), "--data-size-kb", "64", "--rounds", "2", "--lookup-max-hit-rate", "0.5"]
-    arguments = ["bench", "l2", "--l2-adapter", adapter_json(pool_settings), *sizes, "--no-skip-verify"]
+    adapter = adapter_json({**pool_settings, "byte_format": "random"})
+    arguments = ["bench", "l2", "--l2-adapter", adapter, *sizes, "--no-skip-verify"]
     said = lmcache(tmp_path, *arguments, "--format", "json", "--output", str(out))
     assert f"All {KEYS} keys data verified OK" in said
     operations = {one["operation"]: one for one in _operations(json.loads(out.read_text()))}

@@ -21,7 +21,13 @@ PLUGIN = "remote_storage_plugin.weir"
 
 
 def run(
-    folder: Path, pool: object, program: str, seed: str = "0", algorithm: str = "builtin", **extra: object
+    folder: Path,
+    pool: object,
+    program: str,
+    seed: str = "0",
+    algorithm: str = "builtin",
+    more: dict[str, object] | None = None,
+    **extra: object,
 ) -> str:
     """A program in a process of its own, whose configuration LMCache reads once."""
     config = {
@@ -37,6 +43,7 @@ def run(
             f"{PLUGIN}.pool": pool,
             **extra,
         },
+        **(more or {}),
     }
     path = folder / "lmcache.yaml"
     path.write_text(json.dumps(config))  # YAML, too
@@ -80,6 +87,24 @@ def test_wrong_settings_are_said(tmp_path: Path) -> None:
     assert "no pool setting 'adress' exists" in said
     said = run(tmp_path, None, TESTER)
     assert f"extra_config needs '{PLUGIN}.pool'" in said
+
+
+def test_chunks_from_the_middle_of_a_prompt_are_refused(tmp_path: Path) -> None:
+    """CacheBlend names a chunk by its own tokens, wherever in a prompt it was computed."""
+    settings = {"address": "127.0.0.2", "homes": ["127.0.0.3"]}
+    said = run(tmp_path, settings, TESTER, more={"enable_blending": True})
+    assert "with enable_blending, LMCache gives chunks from the middle" in said, said
+
+
+def test_chunks_that_are_serialized_otherwise_or_in_8_bits_have_other_names(tmp_path: Path) -> None:
+    program = """
+from types import SimpleNamespace
+from engines.lmcache import remote
+metadata = SimpleNamespace(model_name=".", kv_shape=(2, 2, 256, 1, 8), kv_dtype="torch.uint8")
+assert remote._form(metadata, "naive") != remote._form(metadata, "cachegen")
+print("@@", remote.begin_naming(metadata).exception(60))
+"""
+    assert "@@ LMCache does not say of which 8-bit format the KV is" in run(tmp_path, {}, program)
 
 
 def test_chunks_that_every_process_names_otherwise_are_refused(tmp_path: Path) -> None:
@@ -147,7 +172,7 @@ from engines.lmcache import remote
 def connector(model):
     one = object.__new__(remote.WeirRemoteConnector)
     metadata = SimpleNamespace(model_name=model, kv_shape=(2, 2, 256, 1, 8))
-    one._form, one._weights, one._name = remote._form(metadata), remote.begin_naming(metadata), None
+    one._form, one._weights, one._name = remote._form(metadata, "naive"), remote.begin_naming(metadata), None
     one._pool = SimpleNamespace(seal=remote_seal)
     try:
         one._weights.result(60)

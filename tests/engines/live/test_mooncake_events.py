@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +34,9 @@ HASHES = [bytes([number]) * 32 for number in (1, 2, 3)]
 
 def config(rank: int) -> Any:
     model = SimpleNamespace(served_model_name=["served", "alias"], model="/models/one")
-    return SimpleNamespace(parallel_config=SimpleNamespace(data_parallel_rank=rank), model_config=model)
+    return SimpleNamespace(
+        parallel_config=SimpleNamespace(data_parallel_rank=0, data_parallel_index=rank), model_config=model
+    )
 
 
 @pytest.fixture
@@ -99,6 +102,17 @@ def test_messages_are_numbered_so_that_a_gap_is_noticed(publisher: MooncakeEvent
     messages = heard(publisher, endpoint, [stored([7], None)], count=3)
     first, *rest = [int.from_bytes(number, "big") for _, number, _ in messages]
     assert rest == [first + 1, first + 2]
+
+
+def test_engines_of_a_data_parallel_group_publish_at_ports_of_their_own() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    engines = [MooncakeEvents(f"tcp://127.0.0.1:{port}", config(rank), 0) for rank in range(2)]
+    for rank, engine in enumerate(engines):
+        ((_, _, content),) = heard(engine, f"tcp://127.0.0.1:{port + rank}", [stored([7], None)])
+        assert msgspec.msgpack.decode(content)[2] == rank
+        engine.close()
 
 
 def test_nobody_listening_holds_up_nothing_and_an_endpoint_in_use_is_refused(

@@ -163,6 +163,13 @@ def test_servers_share_by_the_content_of_their_models(options: dict[str, object]
     [
         ({"load_format": "dummy"}, "weights are random"),
         ({"enable_lora": True}, "names adapters otherwise"),
+        ({"load_format": "remote_instance"}, "load_format remote_instance are not read"),
+        ({"load_format": "presharded"}, "load_format presharded are not read"),
+        ({"quantization_param_path": "/scales.json"}, "depends on what quantization_param_path says"),
+        ({"custom_weight_loader": ["mine.load"]}, "depends on what custom_weight_loader says"),
+        ({"forward_hooks": [{"name": "steer"}]}, "depends on what forward_hooks says"),
+        ({"dllm_algorithm": "LowConfidence"}, "depends on what dllm_algorithm says"),
+        ({"weight_cache_mode": "client"}, "come from another process"),
         ({"model_path": "nobody/has-this-model"}, "neither a folder nor"),
         ({"hook": object()}, "is a object, which has no name"),
     ],
@@ -187,6 +194,30 @@ def test_long_rope_has_no_name_as_it_depends_on_the_batch(options: dict[str, obj
     options["json_model_override_args"] = json.dumps({"text_config": {"rope_scaling": {"rope_type": "su"}}})
     with pytest.raises(KeySpaceError, match="depends on what else is in the batch"):
         name()
+
+
+@pytest.mark.parametrize(
+    ("configuration", "change", "why"),
+    [
+        ({"vision_config": {}}, {}, "names of their own for images"),
+        ({"model": {"audio_encoder": 1}}, {}, "names of their own for images"),
+        ({"vision_config": {}}, {"enable_multimodal": False}, ""),
+        ({"vision_config": {}}, {"language_model_only": True}, ""),
+        ({"auto_map": {"AutoModel": "else/where--m.Own"}}, {"trust_remote_code": True}, "another place"),
+        ({"auto_map": {"AutoModel": "m.Own"}}, {"trust_remote_code": True}, ""),
+    ],
+)
+def test_a_model_whose_own_configuration_leaves_doubts_has_no_name(
+    options: dict[str, object], tmp_path: Path, configuration: object, change: dict[str, object], why: str
+) -> None:
+    (tmp_path / "one" / "config.json").write_text(json.dumps(configuration))
+    time.sleep(0.05)
+    options |= change
+    if why:
+        with pytest.raises(KeySpaceError, match=why):
+            name()
+    else:
+        assert name()
 
 
 def test_a_model_with_more_than_the_kv_of_each_token_is_refused(pool_settings: dict[str, object]) -> None:

@@ -18,7 +18,7 @@ from vllm.v1.kv_cache_interface import (
     SlidingWindowSpec,
 )
 
-from engines.vllm.space import Settings, loads_in_background, make_layout
+from engines.vllm.space import Settings, loads_in_background, make_layout, report_file
 from hostlib.engine import KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -123,12 +123,27 @@ def test_a_model_whose_prefixes_vllm_does_not_cache_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loading", "steps", "expected"),
-    [("layerwise", 1, False), ("layerwise", 2, True), ("background", 1, True)],
+    ("loading", "steps", "is_v2", "expected"),
+    [
+        ("layerwise", 1, False, False),
+        ("layerwise", 2, False, True),
+        ("layerwise", 1, True, True),
+        ("background", 1, False, True),
+    ],
 )
-def test_an_engine_that_schedules_ahead_loads_in_the_background(
-    loading: str, steps: int, expected: bool
+def test_an_engine_that_would_not_compute_right_what_fails_in_a_step_loads_in_the_background(
+    loading: str, steps: int, is_v2: bool, expected: bool
 ) -> None:
     settings = Settings.from_extra({"address": "10.0.0.1", "homes": ["10.0.0.3"], "loading": loading})
-    config: Any = SimpleNamespace(max_concurrent_batches=steps)
+    config: Any = SimpleNamespace(max_concurrent_batches=steps, use_v2_model_runner=is_v2)
     assert loads_in_background(config, settings) == expected
+
+
+def test_each_process_of_a_data_parallel_group_has_a_report_of_its_own() -> None:
+    files = []
+    for engine in range(2):
+        config: Any = SimpleNamespace(parallel_config=SimpleNamespace(data_parallel_index=engine))
+        files += [report_file("report.json", config, worker) for worker in (None, 0, 1)]
+        assert report_file(None, config, 1) is None
+    assert files[0] == "report.json"
+    assert len(set(files)) == 6

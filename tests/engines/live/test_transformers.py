@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 pytest.importorskip("transformers", reason="make test-engines")
@@ -71,8 +73,52 @@ def test_other_weights_and_other_settings_share_nothing() -> None:
     assert len({key for chain in (plain, *named) for key in chain}) == 5 * len(plain)
 
 
+class Scaled(torch.nn.Linear):  # type: ignore[misc] # torch is not in the project's environment
+    """As an adapter's layer, whose scale no parameter has."""
+
+    scale = 1.0
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        return super().forward(numbers) * self.scale
+
+
+def adapt(model: LlamaForCausalLM) -> None:
+    model.model.layers[0].mlp.down_proj = Scaled(64, 64).eval()
+
+
+def steer(model: LlamaForCausalLM) -> None:
+    model.model.layers[0].register_forward_hook(lambda module, given, said: said)
+
+
+def replace_forward(model: LlamaForCausalLM) -> None:
+    model.model.norm.forward = lambda numbers: numbers * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (adapt, "model.layers.0.mlp.down_proj is a .*Scaled: merge adapters"),
+        (steer, "model.layers.0 has a hook"),
+        (replace_forward, "model.norm has a hook"),
+        (lambda model: model.train(), "call its eval"),
+    ],
+)
+def test_what_neither_weights_nor_configuration_say_is_refused(
+    change: Callable[[LlamaForCausalLM], object], why: str
+) -> None:
+    """An adapter that is switched off, a steered model: their parameters are the same."""
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    before = keys(cache.kv_space(model, "tiny"))
+    with torch.no_grad():
+        model(torch.zeros(1, 20, dtype=torch.long), output_hidden_states=True, output_attentions=True)
+    assert keys(cache.kv_space(model, "tiny")) == before  # what transformers itself hooks in changes nothing
+    change(model)
+    with pytest.raises(KeySpaceError, match=why):
+        cache.kv_space(model, "tiny")
+
+
 def test_a_model_that_forgets_tokens_is_refused() -> None:
-    model = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16))
+    model = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16)).eval()
     with pytest.raises(KeySpaceError, match="not those with DynamicSlidingWindowLayer"):
         cache.kv_space(model, "tiny")
 

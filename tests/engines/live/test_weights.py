@@ -29,10 +29,15 @@ def folder(path: Path, weights: bytes = b"weights") -> Path:
     return path
 
 
+def hf_config(**said: Any) -> Any:
+    """A model's own configuration."""
+    return SimpleNamespace(to_dict=lambda: said)
+
+
 def config(model: str | Path, draft: str | Path | None = None, **changes: Any) -> Any:
     described = {
         "model": str(model), "model_weights": "", "revision": None, "code_revision": None,
-        "trust_remote_code": False, "hf_config": SimpleNamespace(auto_map=None),
+        "trust_remote_code": False, "hf_config": hf_config(), "hf_overrides": {},
     }  # fmt: skip
     load = {"load_format": "auto", "download_dir": None}
     load |= {name: changes.pop(name) for name in list(changes) if name in load}
@@ -84,9 +89,21 @@ def test_files_written_after_the_engine_started_have_no_name(tmp_path: Path) -> 
         (
             {
                 "trust_remote_code": True,
-                "hf_config": SimpleNamespace(auto_map={"AutoModel": "else/where--m.Own"}),
+                "hf_config": hf_config(auto_map={"AutoModel": "else/where--m.Own"}),
             },
             "runs code from another place",
+        ),
+        (
+            {
+                "trust_remote_code": True,
+                "hf_config": hf_config(vision_config={"auto_map": {"AutoModel": "else/where--m.Own"}}),
+            },
+            "runs code from another place",
+        ),
+        ({"load_format": "gguf"}, "not read from the model's files"),
+        (
+            {"hf_overrides": {"quantization_config_file": "/tmp/int4.json"}},
+            "a file beside the model says how it is quantized",
         ),
         ({"model": "nobody/has-this-model"}, "neither a folder nor in the hub's cache"),
     ],

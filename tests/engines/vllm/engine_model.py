@@ -42,7 +42,7 @@ class ModelKeys:
                 chain.extend(request.all_token_ids[number * size : (number + 1) * size])
             return chain.keys
 
-        return SimpleNamespace(extend=extend, keys=chain.keys, adapter=request.lora_request)
+        return SimpleNamespace(extend=extend, keys=chain.keys, adapter=None)
 
     def new_generation(self) -> None:
         self.space = self.space.new_generation()
@@ -87,6 +87,7 @@ class EngineModel:
             loads=loads,
             stores=stores,
             events=events,
+            is_recomputed_right=order != "v2",
         )
         ranks = range(pool.space.tensor_parallel)
         self.memories = [KvOfModel(pool.space.object_bytes, rank) for rank in ranks]
@@ -116,8 +117,12 @@ class EngineModel:
 
     # What a user does
 
-    def add(self, request_id: str, tokens: list[int], max_tokens: int = 4) -> Request:
+    def add(
+        self, request_id: str, tokens: list[int], max_tokens: int = 4, adapter: str | None = None
+    ) -> Request:
         request = Request(request_id, list(tokens), len(tokens), max_tokens)
+        if adapter is not None:
+            request.lora_request = SimpleNamespace(lora_name=adapter, load_inplace=False)
         self.scheduler.add(request)
         return request
 

@@ -35,6 +35,10 @@ class RunnerModel:
         """Layers whose attention waits for its KV."""
         self.peer_fails = False
         """Whether another connector's loads fail."""
+        self.peer_lies = False
+        """Whether another connector loads wrong KV, as that of another adapter, and says nothing."""
+        self._lost: set[str] = set()
+        """Requests that the V2 runner computes wrong from a failed load on until they start over."""
 
     def execute(self, step: Scheduled) -> None:
         """Compute a step on all ranks."""
@@ -73,6 +77,8 @@ class RunnerModel:
         for name, count in step.counts.items():
             start = step.starts[name]
             right = self._requests[name].sequence(start + count)
+            if name in self._lost and name in step.grown:
+                right = [token + 2 * ALPHABET for token in right]
             true_until = start + count - step.drafts.get(name, 0) + step.accepted.get(name, 0)
             for place in range(start, start + count):
                 token = right[place] if place < true_until else right[place] + ALPHABET
@@ -85,11 +91,14 @@ class RunnerModel:
     def _load_of_peer(self, memory: KvOfModel, step: Scheduled) -> set[int]:
         """Another connector writes its blocks; return those that failed."""
         failed = set()
+        self._lost -= {name for name in step.counts if name not in step.grown}
         for name, first, end in step.peer_loads:
             kv = kv_of_all(self._requests[name].sequence(end * self._size), self.weights)
             for number in range(first, end):
                 block_id = step.tables[name][number].block_id
                 content = b"".join(kv[number * self._size : (number + 1) * self._size])
-                memory.put(block_id, content, is_wrong=self.peer_fails)
+                memory.put(block_id, content, is_wrong=self.peer_fails or self.peer_lies)
                 failed |= {block_id} if self.peer_fails else set()
+            if self.peer_fails and self._order == "v2":
+                self._lost.add(name)
         return failed

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from engines.vllm.errors import AdapterChangedError
 from tests.engines.vllm.engine_model import EngineModel
 from tests.engines.vllm.pool_in_hand import SPACE, PoolInHand
 
@@ -80,9 +81,63 @@ def test_nothing_is_stored_of_a_step_whose_load_failed_in_another_connector(orde
     for _ in range(depth):
         engine.step()
     assert not engine.pool.objects
-    engine.run()  # vLLM computes the blocks again, and then they are stored
+    engine.run()  # vLLM computes the blocks again, and then they are stored if its runner does that right
+    check(engine)
+    assert len(engine.pool.objects) == (0 if order == "v2" else 2 * 5)
+
+
+def test_what_is_cached_of_an_adapter_is_not_stored_under_the_name_of_another_one_at_its_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """vLLM's own cache knows an adapter by name and path, and may hold KV of the one before."""
+    engine = EngineModel(PoolInHand())
+    plain = engine.keys.of
+
+    def serve(name: str) -> None:
+        engine.add(name, PROMPT, adapter="sql")
+        engine.run()
+
+    monkeypatch.setattr(engine.keys, "of", lambda request, media: None)  # while its files are hashed
+    serve("a")
+
+    def say_once(request: object, media: object) -> object:
+        monkeypatch.setattr(engine.keys, "of", plain)
+        raise AdapterChangedError("the files have changed")
+
+    monkeypatch.setattr(engine.keys, "of", say_once)
+    serve("b")
+    serve("c")
+    assert not engine.pool.objects
+    engine.cache.reset()
+    serve("d")
+    assert len(engine.pool.objects) == 2 * 5
+    check(engine)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_what_another_connector_loads_is_not_stored_nor_what_is_computed_on_it(
+    depth: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may be of another adapter or of other weights, which keys of the pool would not say."""
+    engine = EngineModel(PoolInHand(), depth=depth)
+    engine.runner.peer_lies = True
+    engine.scheduler.peer_offers["a"] = 3
+    engine.add("a", PROMPT)
+    engine.run()
+    assert not engine.pool.objects
+    engine.add("b", [*PROMPT[:12], 2, 2, 2, 2, 2])  # it finds what the other connector loaded
+    engine.run()
+    assert not engine.pool.objects
+    engine.add("c", PROMPT[::-1])
+    engine.run()
     check(engine)
     assert len(engine.pool.objects) == 2 * 5
+    assert ["What another connector loads is not stored" in one.message for one in caplog.records] == [True]
+    engine.cache.reset()  # its blocks are given anew, and hold what is computed then
+    engine.add("d", PROMPT)
+    engine.run()
+    check(engine)
+    assert len(engine.pool.objects) == 4 * 5
 
 
 def test_nothing_is_stored_on_any_rank_if_one_rank_could_not_load_a_block() -> None:

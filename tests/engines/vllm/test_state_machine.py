@@ -81,9 +81,9 @@ class Engines(RuleBasedStateMachine):
     def accept(self, engine: int, accepted: int) -> None:
         self.engines[engine].scheduler.accepts = lambda drafts: accepted
 
-    @rule(engine=st.sampled_from([0, 1]), fails=st.booleans())
-    def peer(self, engine: int, fails: bool) -> None:
-        self.engines[engine].runner.peer_fails = fails
+    @rule(engine=st.sampled_from([0, 1]), fails=st.booleans(), lies=st.booleans())
+    def peer(self, engine: int, fails: bool, lies: bool) -> None:
+        self.engines[engine].runner.peer_fails, self.engines[engine].runner.peer_lies = fails, lies
 
     @rule(choice=st.integers(0, 1000), breaks=st.booleans())
     def lose(self, choice: int, breaks: bool) -> None:

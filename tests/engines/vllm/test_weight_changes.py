@@ -61,6 +61,7 @@ def change(model: object) -> None:
         ("apply_model", "apply_model"),
         ("update_config", "update_config"),
         ("finish_weight_update", "finish_weight_update"),
+        ("reset_encoder_cache", "reset_encoder_cache"),
         ("a method of a worker extension", "a method of a worker extension"),
         (change, "change"),
     ],
@@ -79,6 +80,19 @@ def test_what_leaves_weights_alone_is_not_told(core: Core, method: str) -> None:
     listen(ear, type(core), [type(core)])
     core.collective_rpc(method)
     assert not ear.heard
+
+
+def test_weights_that_are_given_to_the_model_itself_are_told(core: Core) -> None:
+    """As training in the engine's process does, which calls no executor."""
+
+    class Model:
+        def load_weights(self, weights: list[Any]) -> int:
+            return len(weights)
+
+    ear = Ear(core)
+    listen(ear, type(core), [], [Model])
+    assert Model().load_weights([1, 2]) == 2
+    assert ear.heard == [("load_weights", 0)]
 
 
 def test_an_adapter_that_is_loaded_in_place_is_told(core: Core) -> None:

@@ -155,8 +155,8 @@ def test_while_it_does_not_know_what_was_deleted_it_gives_nothing_away() -> None
         stat = wire.Message(wire.OP_STAT, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
         world.network.deliver(NODE, gone, wire.encode(get))
         world.network.deliver(NODE, gone, wire.encode(stat))
-        assert [m.generation for _, m in world.sent(gone, wire.OP_REFUSED)] == [wire.REFUSED_BUSY]
-        assert world.sent(gone, wire.OP_NOT_FOUND)
+        assert [m.generation for _, m in world.sent(gone, wire.OP_REFUSED)] == [wire.REFUSED_BUSY] * 2
+        assert not world.sent(gone, wire.OP_NOT_FOUND)
         world.network.dead = set()
         await until(lambda: not node.joining.in_doubt)
         assert gone not in world.holders(n)
@@ -176,6 +176,32 @@ def test_a_read_waits_for_the_only_holder_to_learn_what_was_deleted() -> None:
         assert not read.done()
         world.nodes[holder].joining.in_doubt = False
         assert (await read).content == content(1)
+
+    run(main)
+
+
+def test_a_question_waits_for_the_only_holder_to_learn_what_was_deleted() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        await world.client.put(ref(1), content(1), replicas=2)
+        holder, other = world.homes(1)
+        world.stores[other].drop(place(key(1)))
+        world.nodes[holder].joining.in_doubt = True
+        asked = asyncio.create_task(world.client.exists([ref(1)]))
+        await asyncio.sleep(0.2)
+        assert not asked.done()
+        world.nodes[holder].joining.in_doubt = False
+        assert await asked == 1
+
+    run(main)
+
+
+def test_a_question_is_answered_by_the_home_that_knows() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        await world.client.put(ref(1), content(1), replicas=2)
+        world.nodes[world.homes(1)[0]].joining.in_doubt = True
+        assert await world.client.exists([ref(1)]) == 1
 
     run(main)
 

@@ -1,0 +1,104 @@
+"""Blocks of the engine's own cache whose KV another connector loaded, and what was computed on them.
+
+Nobody here knows what such KV depends on: the other connector may have taken that of another adapter, or of
+other weights. It must not get into the pool under keys that say exactly what it depends on.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_log = logging.getLogger("weir")
+
+
+class Computed(Protocol):
+    """What has to be known of a request."""
+
+    request_id: str
+    num_computed_tokens: int
+    """Number of its tokens whose KV is there before the next step."""
+
+
+class ForeignBlocks:
+    """See the module. Empty as long as no other connector loads, and then nothing here costs anything."""
+
+    def __init__(
+        self,
+        blocks_of: Callable[[str], Sequence[int]],
+        block_tokens: int,
+        *,
+        is_recomputed_right: bool = True,
+    ) -> None:
+        """`blocks_of` returns the ids of a request's blocks.
+
+        `is_recomputed_right` says whether what a connector could not load is right when it is computed.
+        """
+        self._blocks_of, self._block_tokens = blocks_of, block_tokens
+        self._is_recomputed_right = is_recomputed_right
+        self._block_ids: set[int] = set()
+        self._first: dict[str, int] = {}
+        """Number of the first foreign block of each request that has one; all behind it are foreign, too."""
+        self._allocated: dict[str, tuple[Computed, int]] = {}
+        """Requests that got blocks since the last step, with the number of blocks whose origin is known."""
+        self._has_told = False
+
+    def allocated(
+        self, request: Computed, block_ids: Sequence[int], own_blocks: int, known_blocks: int
+    ) -> None:
+        """A request has got these blocks.
+
+        The first `own_blocks` were in the engine's cache; the pool loads those up to `known_blocks`.
+        """
+        self._block_ids.difference_update(block_ids[own_blocks:])
+        self._first.pop(request.request_id, None)
+        if self._block_ids:
+            for number, block_id in enumerate(block_ids[:own_blocks]):
+                if block_id in self._block_ids:
+                    self._first[request.request_id] = number
+                    break
+        self._allocated[request.request_id] = (request, known_blocks)
+
+    def step(self, given: Iterable[int], computing: Iterable[Computed]) -> None:
+        """A step begins: running requests are given these blocks, and those in `computing` compute."""
+        self._block_ids.difference_update(given)
+        allocated, self._allocated = self._allocated, {}
+        for request_id, (request, known_blocks) in allocated.items():
+            if request.num_computed_tokens > known_blocks * self._block_tokens:
+                self._first[request_id] = min(known_blocks, self._first.get(request_id, known_blocks))
+                self._tell()
+        if self._first:
+            for request in (*(request for request, _ in allocated.values()), *computing):
+                self._follow(request)
+
+    def end(self, request_id: str) -> None:
+        """The request is over; its blocks may be found in the engine's cache."""
+        self._first.pop(request_id, None)
+        self._allocated.pop(request_id, None)
+
+    def sound_blocks(self, request_id: str) -> int | None:
+        """Return the number of blocks before the first foreign one of a request; None if it has none."""
+        return self._first.get(request_id)
+
+    def _follow(self, request: Computed) -> None:
+        """What a request computes on foreign blocks is foreign."""
+        first = self._first.get(request.request_id)
+        if first is None:
+            return
+        block_ids = self._blocks_of(request.request_id)[first:]
+        if request.num_computed_tokens <= first * self._block_tokens and self._is_recomputed_right:
+            del self._first[request.request_id]  # the other connector's load has failed
+            self._block_ids.difference_update(block_ids)
+        else:
+            self._block_ids.update(block_ids)
+
+    def _tell(self) -> None:
+        if not self._has_told:
+            self._has_told = True
+            _log.warning(
+                "What another connector loads is not stored in the pool, nor what is computed on it: "
+                "it is not known what that KV depends on."
+            )

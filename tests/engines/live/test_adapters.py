@@ -1,0 +1,82 @@
+"""Names of adapters: by the content of their files, and what vLLM's own cache may hold under their names."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("vllm", reason="make test-engines")
+
+from vllm.lora.request import LoRARequest
+
+from engines.vllm.adapters import AdapterNames
+from engines.vllm.errors import AdapterChangedError
+from hostlib.protocol.errors import KeySpaceError
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "sql"
+    path.mkdir()
+    (path / "adapter_config.json").write_text("{}")
+    (path / "adapter_model.safetensors").write_bytes(b"one")
+    return path
+
+
+def named(names: AdapterNames, folder: Path, number: int = 1, **more: bool) -> str:
+    """The name of an adapter, once its files are hashed."""
+    adapter = LoRARequest(folder.name, number, str(folder), **more)
+    for _ in range(1000):
+        try:
+            return names.name(adapter)
+        except KeySpaceError as error:
+            if "are being hashed" not in str(error):
+                raise
+            time.sleep(0.005)
+    raise TimeoutError
+
+
+def test_adapters_are_named_by_content_and_form(folder: Path, tmp_path: Path) -> None:
+    names = AdapterNames()
+    name = named(names, folder)
+    same = tmp_path / "elsewhere" / "other name"
+    same.parent.mkdir()
+    same.mkdir()
+    for file in folder.iterdir():
+        (same / file.name).write_bytes(file.read_bytes())
+    assert named(names, same, number=7) == name
+    assert named(names, folder, is_3d_lora_weight=True) != name
+
+
+@pytest.mark.parametrize("was_named", [True, False])
+def test_another_adapter_under_the_same_name_and_path_is_noticed_once(
+    folder: Path, *, was_named: bool
+) -> None:
+    """As when it was unloaded and loaded again: vLLM's own cache takes it for the one before."""
+    names = AdapterNames()
+    if was_named:
+        before = named(names, folder)
+    else:
+        with pytest.raises(KeySpaceError, match="are being hashed"):
+            names.name(LoRARequest(folder.name, 1, str(folder)))
+        (folder / "adapter_config.json").unlink()  # so that what it was is never known
+    (folder / "adapter_model.safetensors").write_bytes(b"other")
+    with pytest.raises(AdapterChangedError, match="'sql' have changed"):
+        named(names, folder, number=2)
+    now = named(names, folder, number=2)
+    assert not was_named or now != before
+
+
+def test_files_that_were_touched_are_the_same_adapter(folder: Path) -> None:
+    names = AdapterNames()
+    name = named(names, folder)
+    os.utime(folder / "adapter_model.safetensors")
+    assert named(names, folder) == name
