@@ -19,6 +19,8 @@ from pathlib import Path
 
 import psutil
 
+from cluster.checkout import copy
+from cluster.servers import read_servers
 from emulator.result import ROOT
 from tests.cluster.quota import cpu_group
 
@@ -154,6 +156,15 @@ class TestServers:
         """What SERVERS names."""
         return self.folder / "servers.toml"
 
+    def copy_checkout(self) -> None:
+        """Give each server this checkout by SSH, with the environment of this one."""
+        for server in read_servers([str(self.file)]):
+            there = self.servers[server.name]
+            there.checkout = there.home / "checkout"
+            copy(server, str(there.checkout))
+            there.link_environment()
+        self.write_file(tuple(self.servers))
+
     def write_file(self, names: Sequence[str], more: Mapping[str, str] | None = None) -> Path:
         """Write the file for some of the servers; `more`: further lines by server."""
         lines = ['ssh_config = "ssh_config"']
@@ -164,7 +175,7 @@ class TestServers:
 
 
 @contextlib.contextmanager
-def make_servers(names: Sequence[str], cores: float | None = None) -> Iterator[TestServers]:
+def make_servers(names: Sequence[str], cores: float | None) -> Iterator[TestServers]:
     """Servers with these names, from which this process is reached as 10.77.0.1; gone at the end.
 
     `cores`: what each may use of the CPU; None: all. Raises OSError where the kernel gives no quotas.
