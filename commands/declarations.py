@@ -215,11 +215,12 @@ class Key:
 
     def from_text(self, text: str) -> Any:
         """Return the value that a variable or an argument says; raises ValueError with a sentence."""
-        if self.kind.name == "file" and not Path(text.strip()).exists():
-            raise ValueError(f"there is no file {text.strip()}")
+        parts = tuple(part.strip() for part in text.split(",")) if self.kind.many else (text.strip(),)
+        for part in parts:
+            if self.kind.name == "file" and not Path(part).exists():
+                raise ValueError(f"there is no file {part}")
         if not self.kind.many:
-            return self._checked(text.strip())
-        parts = tuple(part.strip() for part in text.split(","))
+            return self._checked(parts[0])
         return self._checked(parts if self.marked(Each) else tuple(dict.fromkeys(parts)))
 
     def from_toml(self, value: Any) -> Any:

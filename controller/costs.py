@@ -62,6 +62,10 @@ class PoolCounts:
     """Frames of those fragments that were acknowledged, and of the acknowledgements."""
     expected: int = 0
     """Blocks of which a node said that it will put them."""
+    hints: int = 0
+    """Hints of nodes that were heard."""
+    hints_done: int = 0
+    """Of those: blocks that were retained, or that left."""
     fills: int = 0
     """Blocks fetched on admission."""
     not_found: int = 0

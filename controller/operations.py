@@ -161,6 +161,24 @@ class DeletionDone:
         return _deleted(self.key, self.content, self.fragments, wire.FLAG_HELD, self.sequence)
 
 
+@dataclass(frozen=True, slots=True)
+class HintAnswer:
+    """Tell a node whether the pool does what the node hinted at."""
+
+    key: bytes
+    hint: int
+    is_done: bool
+    destination: IPv4Address
+    sequence: int
+
+    def message(self) -> wire.Message:
+        """What it is on the wire."""
+        return wire.Message(
+            wire.OP_FOUND, key_of(self.key), 0, 1, wire.FLAG_BYPASS | wire.FLAG_HINT, sequence=self.sequence,
+            backlog_ms=self.hint, recompute_ms=int(self.is_done), tenant=tenant_of(self.key),
+        )  # fmt: skip
+
+
 def _deleted(key: bytes, content: int, fragments: int, flags: int, sequence: int) -> wire.Message:
     return wire.Message(
         wire.OP_DELETED, key_of(key), 0, fragments, flags, sequence=sequence, tenant=tenant_of(key),
@@ -168,7 +186,9 @@ def _deleted(key: bytes, content: int, fragments: int, flags: int, sequence: int
     )  # fmt: skip
 
 
-Packet = PacketOperation | Announce | ForgetWrite | DeletionDone
+PoolPacket = PacketOperation | HintAnswer
+"""What a pool sends."""
+Packet = PoolPacket | Announce | ForgetWrite | DeletionDone
 
 
 class Result(Enum):
@@ -268,7 +288,7 @@ class Adapter(Protocol):
     def write(self, operations: Sequence[TableOperation]) -> Sequence[Result]:
         """Carry out table operations; one result each. Their order is not guaranteed."""
 
-    def send(self, operations: Sequence[PacketOperation]) -> None:
+    def send(self, operations: Sequence[PoolPacket]) -> None:
         """Send control operations; their answers come later, or never."""
 
     def read_blocks(self) -> list[Install]:

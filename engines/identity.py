@@ -78,18 +78,30 @@ def loaded_identity(
     return name
 
 
+def nameable(name: Callable[[], str]) -> Callable[[], str]:
+    """Return a function that returns what `name` returns. It raises KeySpaceError for whatever goes wrong."""
+
+    def named() -> str:
+        try:
+            return name()
+        except KeySpaceError:
+            raise
+        except Exception as error:
+            raise KeySpaceError(f"files can't be named: {error!r}") from error
+
+    return named
+
+
 def in_background(name: Callable[[], str]) -> Future[str]:
     """Return a future of what `name` returns, which runs in a thread of its own.
 
-    The future raises KeySpaceError for what can't be named or read.
+    The future raises KeySpaceError for what can't be named or read, whatever the reason.
     """
     named: Future[str] = Future()
 
     def run() -> None:
         try:
-            named.set_result(name())
-        except OSError as error:
-            named.set_exception(KeySpaceError(f"the model's files can't be read: {error}"))
+            named.set_result(nameable(name)())
         except BaseException as error:
             named.set_exception(error)
 
@@ -146,7 +158,7 @@ class ModelFiles:
         for name, state in self.states:
             path = self.root / name
             digest = _configuration(path) if path.name in CONFIGURATIONS else digest_of(path, state)
-            content.update(f"{len(name)}:{name}:{digest}\n".encode())
+            content.update(os.fsencode(f"{len(name)}:{name}:{digest}\n"))
         now = ModelFiles.of(self.root)
         if (now.states, now.links) != (self.states, self.links):
             raise KeySpaceError(f"{self.root} changes while it is read")

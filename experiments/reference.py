@@ -161,10 +161,10 @@ def _rows(keys: Iterable[Key], of_file: bool = False) -> str:
     for key in keys:
         default = "" if key.default in (None, "", ()) else f"`{_default(key.default)}`"
         values = "; ".join(part for part in (key.kind.range, key.unit) if part)
-        several = ", by commas" if key.kind.many else ""
+        values = ", ".join(part for part in (values, "by commas" if key.kind.many else "") if part)
         name = f"`{key.path[-1]}` | `{key.variable}`" if of_file else f"`{key.variable}`"
         played = "" if not of_file or key.own_variable else " *"
-        lines.append(f"| {name}{played} | {_cell(key.help)} | {_cell(values)}{several} | {_cell(default)} |")
+        lines.append(f"| {name}{played} | {_cell(key.help)} | {_cell(values)} | {_cell(default)} |")
     return "\n".join(lines) + "\n"
 
 

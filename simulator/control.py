@@ -17,9 +17,11 @@ from controller.config import PoolSize, PushOptions, Thresholds
 from controller.costs import PoolCounts
 from controller.operations import (
     Answer,
+    HintAnswer,
     HotMiss,
     Install,
     PacketOperation,
+    PoolPacket,
     PushFragment,
     Reclaim,
     Remove,
@@ -192,10 +194,12 @@ class SwitchControl:
         self._table_free_s = begin_s + len(operations) / self._options.writes_per_s
         return [Result.OK] * len(operations)
 
-    def send(self, operations: Sequence[PacketOperation]) -> None:
+    def send(self, operations: Sequence[PoolPacket]) -> None:
         """Control operations go out in band."""
         self.costs.packets += len(operations)
         for operation in operations:
+            if isinstance(operation, HintAnswer):
+                continue  # simulated nodes give no hints
             if isinstance(operation, PushFragment) and self._table_free_s > self._loop.now:
                 self._loop.at(self._table_free_s, self._in_band, operation)  # its group is there then
             else:

@@ -229,6 +229,7 @@ _WITHOUT_EFFECT: dict[str, int | None] = {
 INSTEAD = {"--nanolog": "--trace FILE writes down what packets do"}
 _TARGET_WITHOUT_EFFECT: dict[str, int | None] = {
     "--disable-swap": 0,
+    "--enable-swap": 0,
     "--max-mc-groups": None,
     "--max-l1-entries": None,
     "--max-l2-entries": None,

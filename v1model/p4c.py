@@ -35,7 +35,7 @@ Checks and compiles a v1model program for the embedded switch, with the options 
 """
 FORMATS = {
     ".bin": "binary",
-    ".json": "JSON",
+    ".json": "json",
     ".txt": "text",
     ".txtpb": "text",
     ".pbtxt": "text",
@@ -56,12 +56,24 @@ WITHOUT_EFFECT: dict[str, int | str | None] = {
     "--ndebug": 0,
     "--parser-inline-opt": 0,
     "--loopsUnroll": 0,
+    "--excludeFrontendPasses": None,
+    "--excludeMidendPasses": None,
+    "-O": None,
 }
+REFUSED_OPTIONS = {
+    "--p4runtime-entries-file": "a switch has the program's entries from its device config",
+    "--p4runtime-entries-files": "a switch has the program's entries from its device config",
+    "--fromJSON": "give the P4_16 program",
+    "--nocpp": "every program is preprocessed, and one that was already stays as it is",
+}
+DRIVER = "p4c"  # the name under which -o is a folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compiles one program; 1, with the place and the reason, if it is refused."""
     given, warnings = take_warning_options(list(sys.argv[1:] if arguments is None else arguments))
+    # The value of such an option can only stand behind `=`.
+    given = [f"{word}=" if WITHOUT_EFFECT.get(word) == "?" else word for word in given]
     options = _parser().parse_args(given, argparse.Namespace(warnings=warnings))
     for option in dict.fromkeys(options.without_effect):
         print(f"weir-p4c: {option} makes no difference here", file=sys.stderr)
@@ -82,13 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return REFUSED
         info = p4info(compiled.program)
         for path in options.p4runtime_files:
-            _write(path, _encoded(info, path))
-        if options.config:
-            path = options.config
-            if path.is_dir():  # as p4c's driver has it
-                path /= options.program.with_suffix(".json").name
+            _write(path, _encoded(info, FORMATS[path.suffix]))
+        if options.p4runtime_file:
+            _write(options.p4runtime_file, _encoded(info, options.p4runtime_format))
+        if config := _config_path(options.config, options.program):
             description = describe(compiled.program, compiled.custom_crcs)
-            _write(path, DeviceConfig(str(options.program), text).encode(description))
+            _write(config, DeviceConfig(str(options.program), text).encode(description))
     except CompileError as error:
         print(render(error), file=sys.stderr)
         return REFUSED
@@ -96,6 +107,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return REFUSED
     return OK
+
+
+def _config_path(given: str | None, program: Path) -> Path | None:
+    """Where the device config goes, if anywhere: a file, or into a folder, as always with p4c's driver."""
+    is_driver = Path(sys.argv[0]).name == DRIVER
+    if given is None and not is_driver:
+        return None
+    path = Path(given or ".")
+    is_folder = is_driver or path.is_dir() or str(given).endswith("/")
+    return path / program.with_suffix(".json").name if is_folder else path
+
+
+class _Refuse(argparse.Action):
+    def __call__(
+        self, parser: argparse.ArgumentParser, found: object, value: object, option: str | None = None
+    ) -> None:
+        parser.error(f"{option} is not supported: {REFUSED_OPTIONS[str(option)]}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -111,7 +139,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-U", dest="undefine", action="append", default=[], metavar="NAME")
     parser.add_argument("-E", dest="preprocess", action="store_true", help="only preprocess, to stdout")
     parser.add_argument(
-        "-o", "--config", type=Path, metavar="FILE", help="where to write the device config; a folder, too"
+        "-o",
+        "--config",
+        metavar="FILE",
+        help="where to write the device config; a folder, too (called as p4c: a folder)",
     )
     parser.add_argument(
         "--p4runtime-files",
@@ -120,6 +151,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="FILE[,FILE...]",
         help=f"where to write the P4Info; the format is the suffix's: {', '.join(FORMATS)}",
+    )
+    parser.add_argument(
+        "--p4runtime-file", type=Path, metavar="FILE", help="the same to one file, whatever its suffix"
+    )
+    parser.add_argument(
+        "--p4runtime-format", choices=("binary", "json", "text"), default="binary", help="of --p4runtime-file"
     )
     parser.add_argument("--externs", type=Path, metavar="FILE.c", help="C of externs that are not v1model's")
     parser.add_argument(
@@ -143,6 +180,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-a", "--arch", choices=("v1model",))
     parser.add_argument("--version", action=Version, const="P4_16, v1model")
     without_effect.accept(parser, WITHOUT_EFFECT)
+    for option in REFUSED_OPTIONS:
+        parser.add_argument(option, action=_Refuse, nargs="?", help=argparse.SUPPRESS)
     return parser
 
 
@@ -162,11 +201,11 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _encoded(info: Any, path: Path) -> bytes:
-    match FORMATS[path.suffix]:
+def _encoded(info: Any, kind: str) -> bytes:
+    match kind:
         case "binary":
             return bytes(info.SerializeToString())
-        case "JSON":
+        case "json":
             return json_format.MessageToJson(info, preserving_proto_field_name=True).encode()
         case _:
             return text_format.MessageToString(info).encode()

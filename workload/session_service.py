@@ -9,7 +9,7 @@ an assumption, and `shares_prefix=False` is the other: nothing is shared."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from workload.sessions import Call, Session, parse_session
@@ -21,6 +21,8 @@ MAX_ACCESSES = 100_000_000
 """Block accesses of a trace: beyond, it does not fit into memory."""
 MAX_SESSIONS = 1_000_000
 MAX_SEED = 2**31
+SESSIONS = "agentic"
+"""Name of the schema of traces that are made of recorded sessions."""
 SECONDS_PER_HOUR = 3600.0
 
 
@@ -41,7 +43,7 @@ def serve_sessions(name: str, sources: Sequence[Source], service: Service) -> Tr
     """Return the trace of a service whose sessions are drawn from those of `sources`. Raises TraceError."""
     drawn = _Drawn(sources, service)
     table = _Blocks(service.shares_prefix)
-    found: list[tuple[float, int, int, Call, tuple[int, ...]]] = []
+    found: list[_Found] = []
     accesses, tokens = 0, 0
     end_s = service.hours * SECONDS_PER_HOUR
     for number, (start_s, session) in enumerate(drawn):
@@ -50,6 +52,7 @@ def serve_sessions(name: str, sources: Sequence[Source], service: Service) -> Tr
                 f"{session.name}: blocks of {session.block_tokens} tokens, but others have {tokens}"
             )
         tokens = session.block_tokens
+        last = {call.stream: place for place, call in enumerate(session.calls)}
         for place, blocks in enumerate(table.of(session)):
             call = session.calls[place]
             if start_s + call.t_s >= end_s:
@@ -60,20 +63,28 @@ def serve_sessions(name: str, sources: Sequence[Source], service: Service) -> Tr
                     f"{name}: more than {MAX_ACCESSES:,} block accesses: choose fewer SESSIONS_PER_HOUR or "
                     "HOURS, or larger BLOCK_TOKENS"
                 )
-            found.append((start_s + call.t_s, number, place, call, blocks))
+            shared = session.streams[call.stream].shared_tokens if service.shares_prefix else 0
+            in_session = InSession(
+                number, 0, (), call.think_s, call.stream, last[call.stream] == place, shared
+            )
+            found.append((start_s + call.t_s, number, place, call, blocks, in_session))
     if not found:
         raise TraceError(
             f"{name}: no session starts in {service.hours:g} h: choose more SESSIONS_PER_HOUR or HOURS"
         )
     found.sort(key=lambda one: one[:3])
-    return Trace(name, Schema("agentic", tokens, 1.0, frozenset()), tuple(_requests(found)))
+    return Trace(name, Schema(SESSIONS, tokens, 1.0, frozenset()), tuple(_requests(found)))
 
 
-def _requests(found: Sequence[tuple[float, int, int, Call, tuple[int, ...]]]) -> Iterator[Request]:
-    numbers = {(session, place): number for number, (_, session, place, _, _) in enumerate(found)}
-    for number, (arrival_s, session, _, call, blocks) in enumerate(found):
+_Found = tuple[float, int, int, Call, tuple[int, ...], InSession]
+"""A call: when it comes, its session and place in it, its chain, and what its session says of it."""
+
+
+def _requests(found: Sequence[_Found]) -> Iterator[Request]:
+    numbers = {(session, place): number for number, (_, session, place, _, _, _) in enumerate(found)}
+    for number, (arrival_s, session, _, call, blocks, in_session) in enumerate(found):
         after = tuple(numbers[session, before] for before in call.after)
-        place = InSession(session, number, after, call.think_s)
+        place = replace(in_session, number=number, after=after)
         yield Request(arrival_s, call.input_tokens, call.output_tokens, blocks, place=place)
 
 
@@ -132,7 +143,7 @@ class _Blocks:
                 begun.add(call.stream)
                 stream = session.streams[call.stream]
                 tokens = stream.tool_tokens, stream.system_tokens
-                for place, block in enumerate(call.chain[: sum(tokens) // session.block_tokens]):
+                for place, block in enumerate(call.chain[: stream.shared_tokens // session.block_tokens]):
                     prefixes.setdefault(block, (*tokens, place))
             own = by_model.setdefault(call.model, {})
             for block in call.chain:

@@ -33,6 +33,8 @@ ENDED_WITHIN_S = 1.0
 CALL_TYPES = ("n", "s")
 SUB_AGENT = "subagent"
 MAX_ID = 1 << 63
+MAX_MODEL_CHARS = 256
+"""Longest name of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class Stream:
 
     tool_tokens: int
     system_tokens: int
+
+    @property
+    def shared_tokens(self) -> int:
+        """Return the tokens at the begin of each prompt that other sessions may have, too."""
+        return self.tool_tokens + self.system_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +157,8 @@ class _Parser:
                 call, inner, at_s, stream, () if last is None else (last,), told=made is not None
             )
             last_t_s = at_s
-        if made is None:
-            return None
-        duration_ms = entry.get("duration_ms")
-        end_s = self.ends_s[made]
-        if is_number(duration_ms) and 0 <= duration_ms < 1e3 * MAX_T_S:
-            end_s = max(end_s, t_s + duration_ms / 1e3)
-        return end_s, made
+        duration_ms = self._number(entry, where, "duration_ms", "milliseconds", 1e3 * MAX_T_S) or 0.0
+        return None if made is None else (max(self.ends_s[made], t_s + duration_ms / 1e3), made)
 
     def _call(
         self, entry: dict[str, Any], where: str, t_s: float, stream: int, after: tuple[int, ...], told: bool
@@ -165,14 +167,14 @@ class _Parser:
         if entry.get("type") not in CALL_TYPES:
             raise self._error(where, f'type must be "n", "s" or "{SUB_AGENT}", not {entry.get("type")!r:.40}')
         model = entry.get("model")
-        if not isinstance(model, str) or not model:
+        if not isinstance(model, str) or not 0 < len(model) <= MAX_MODEL_CHARS:
             raise self._error(where, f"model must be a name, not {model!r:.40}")
         input_tokens = self._whole(entry, where, "in", 1, MAX_TOKENS)
         output_tokens = self._whole(entry, where, "out", 0, MAX_TOKENS)
         chain = self._chain(entry, where, input_tokens)
         api_s = self._seconds(entry, where, "api_time")
-        think_s = self._seconds(entry, where, "think_time") if told and after else None
-        if think_s is None:
+        think_s = self._seconds(entry, where, "think_time")
+        if think_s is None or not told or not after:
             think_s = max(0.0, t_s - max((self.ends_s[place] for place in after), default=t_s))
         if len(self.calls) >= MAX_CALLS:
             raise self._error(where, f"more than {MAX_CALLS:,} calls in one session")
@@ -242,11 +244,14 @@ class _Parser:
         return float(t_s)
 
     def _seconds(self, entry: dict[str, Any], where: str, name: str) -> float | None:
+        return self._number(entry, where, name, "seconds", MAX_T_S)
+
+    def _number(self, entry: dict[str, Any], where: str, name: str, unit: str, most: float) -> float | None:
         value = entry.get(name)
         if value is None:
             return None
-        if not is_number(value) or not 0 <= value <= MAX_T_S:
-            raise self._error(where, f"{name} must be seconds from 0 to {MAX_T_S:g}, not {value!r:.40}")
+        if not is_number(value) or not 0 <= value <= most:
+            raise self._error(where, f"{name} must be {unit} from 0 to {most:g}, not {value!r:.40}")
         return float(value)
 
     def _whole(self, fields: dict[str, Any], where: str, name: str, least: int, most: int) -> int:

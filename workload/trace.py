@@ -42,6 +42,12 @@ class InSession:
     """Numbers of the requests whose answers it waits for; none for what opens a session."""
     think_s: float = 0.0
     """Time from the last of these answers to this request: a tool runs, or somebody reads."""
+    stream: int = 0
+    """0: the session's own; otherwise which of its sub-agents."""
+    is_last: bool = False
+    """Whether its session or sub-agent asks for nothing after it."""
+    shared_tokens: int = 0
+    """Tokens of tools and system prompt at its begin, which other sessions may have, too."""
 
 
 @dataclass(frozen=True, slots=True)

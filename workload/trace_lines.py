@@ -83,6 +83,8 @@ class _Reader:
     """Time of the first request in the file, in seconds; every arrival is counted from it."""
     ticks_per_s: float = 1.0
     last_arrival_s: float = 0.0
+    last_number: int = -1
+    """Number of the last request that said where it stands in a session."""
     parents: dict[int, int] = field(default_factory=dict)
     chunk_of: dict[int, int | None] = field(default_factory=dict)
     odd: dict[str, list[str]] = field(default_factory=dict)
@@ -234,7 +236,15 @@ class _Reader:
                 number,
                 f"{SESSION} must have session, number and after (a list) in whole numbers, and think_s",
             )
-        return InSession(fields["session"], fields["number"], tuple(after), float(think_s))
+        own = fields["number"]
+        if own <= self.last_number:
+            raise self._error(
+                number, f"{SESSION}: number must be more than above ({self.last_number}), not {own}"
+            )
+        if any(before >= own for before in after):
+            raise self._error(number, f"{SESSION}: after must name requests before this one, number {own}")
+        self.last_number = own
+        return InSession(fields["session"], own, tuple(after), float(think_s))
 
     def _note(self, kind: str, number: int, detail: str = "") -> None:
         self.odd.setdefault(kind, []).append(f"line {number}" + (f", {detail}" if detail else ""))

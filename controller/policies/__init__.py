@@ -15,6 +15,7 @@ Events (`events.py`; keys are any hashable: 16-byte block keys live, ids in a re
     Lost(key, now_s)    the pool does not hold the block after all: an admission failed, a switch restarted
     Found(key, now_s)   the pool holds a block after all: an eviction failed, or it was read back
     Pin(key, now_s), Unpin(key, now_s) the block must not be evicted meanwhile
+    Demoted(key, now_s)                a node says that the block will not be asked for soon
 
 Live, a digest of a hot miss is a Miss, a polled direct counter that moved is a Hits. The parent is a full
 key: the caller resolves a fingerprint, or says None. From the moment of the decision the policy takes it as
@@ -35,6 +36,7 @@ from controller.policies.baseline import PolicyError
 from controller.policies.events import (
     Admit,
     Decision,
+    Demoted,
     Event,
     Evict,
     Found,
@@ -53,6 +55,7 @@ __all__ = [
     "POLICY_NAMES",
     "Admit",
     "Decision",
+    "Demoted",
     "Event",
     "Evict",
     "Found",

@@ -11,6 +11,7 @@ from controller.policies.events import (
     WHOLE_END,
     Admit,
     Decision,
+    Demoted,
     Event,
     Evict,
     Found,
@@ -62,6 +63,8 @@ class Policy(ABC):
                 self.pinned.add(event.key)
             case Unpin():
                 self.pinned.discard(event.key)
+            case Demoted():
+                return self.demoted(event)
         return NOTHING
 
     @abstractmethod
@@ -91,6 +94,13 @@ class Policy(ABC):
     @abstractmethod
     def found(self, event: Found) -> Sequence[Decision]:
         """The pool holds the block: keep it, making room, or evict it."""
+
+    def demoted(self, event: Demoted) -> Sequence[Decision]:
+        """Evict a block that will not be asked for soon, unless it is pinned."""
+        if event.key not in self or event.key in self.pinned:
+            return NOTHING
+        self.lost(Lost(event.key, event.now_s))
+        return (Evict(event.key, 0.0),)
 
     def home_load(self, event: HomeLoad) -> None:  # noqa: B027 - most policies don't ask for the load
         """The wait at a storage node changed."""

@@ -83,6 +83,13 @@ class Unpin(NamedTuple):
     now_s: float
 
 
+class Demoted(NamedTuple):
+    """A node says that the block will not be asked for soon."""
+
+    key: Key
+    now_s: float
+
+
 class Admit(NamedTuple):
     """Bring the block into the pool."""
 
@@ -97,8 +104,8 @@ class Evict(NamedTuple):
     """Chance that it will be asked for again; None where the policy cannot say."""
 
 
-Event = Miss | Hits | HomeLoad | Lost | Found | Pin | Unpin
+Event = Miss | Hits | HomeLoad | Lost | Found | Pin | Unpin | Demoted
 Decision = Admit | Evict
 EVENTS: dict[str, type[Event]] = {
-    kind.__name__: kind for kind in (Miss, Hits, HomeLoad, Lost, Found, Pin, Unpin)
+    kind.__name__: kind for kind in (Miss, Hits, HomeLoad, Lost, Found, Pin, Unpin, Demoted)
 }

@@ -16,7 +16,7 @@ from controller.operations import Install, Remove
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from controller.operations import Adapter, PacketOperation, Result, TableOperation
+    from controller.operations import Adapter, PoolPacket, Result, TableOperation
 
 
 class PhantomAdapter:
@@ -32,7 +32,7 @@ class PhantomAdapter:
         """Carry out table operations; one result each."""
         return self._adapter.write([_disguised(operation) for operation in operations])
 
-    def send(self, operations: Sequence[PacketOperation]) -> None:
+    def send(self, operations: Sequence[PoolPacket]) -> None:
         """Nothing."""
 
     def read_blocks(self) -> list[Install]:

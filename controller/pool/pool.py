@@ -19,6 +19,7 @@ from controller.operations import (
     Answer,
     HotMiss,
     Install,
+    PoolPacket,
     PushFragment,
     Remove,
     Result,
@@ -32,6 +33,7 @@ from controller.pool.decisions import Decisions, Leaving
 from controller.pool.expected import Expectations
 from controller.pool.fill import Fills
 from controller.pool.governor import ReportGovernor
+from controller.pool.hinted import PoolHints
 from controller.pool.hit_meter import HitMeter
 from controller.pool.index_update import IndexUpdate
 from controller.pool.known_blocks import KnownBlocks
@@ -96,6 +98,7 @@ class Pool:
         self._hits = HitMeter()
         share = thresholds.tenant_share
         self._quota = Quota(int(share * size.blocks) if share < 1 else None)
+        self._hints = PoolHints(size.usable_slots, thresholds.max_digests_per_s, self)
         self._decisions, self._leaving = Decisions(), Leaving()
 
     @property
@@ -126,6 +129,7 @@ class Pool:
             self.reclaims.due_s,
             self.fills.due_s,
             self._leaving.due_s,
+            self._hints.due_s,
         )
 
     # What happens.
@@ -155,7 +159,7 @@ class Pool:
             parent, home = self._known.parent_of(miss), int(self._home(miss.block))
             place = miss.depth, miss.chain_blocks, parent, times, home
             recompute_s = miss.recompute_ms / 1000 * self._residual.speed
-            self._tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant, miss.fragments))
+            self.tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant, miss.fragments))
 
     def _check_length(self, miss: HotMiss, now_s: float) -> None:
         """A block that was installed with another length than its values have fills no slot: who said that it
@@ -194,7 +198,7 @@ class Pool:
             self._known.fetched(key)
             self._quota.touched(key)
             self.block_history.hit(key, times)
-            self._tell(Hits(key, now_s, times))
+            self.tell(Hits(key, now_s, times))
             if self.push is not None:
                 self.push.hits(key, times)
 
@@ -204,7 +208,10 @@ class Pool:
         if message.op == wire.OP_PUT_ACK and answer.source in self._stores:
             self._home_load(answer.source, message.backlog_ms, now_s)
             self.counts.reclaim_bytes += wire.VALUE_FRAME_BYTES + wire.HEADER_FRAME_BYTES
-        if message.op == wire.OP_EXPECT:
+        if message.op == wire.OP_STAT:
+            resident = self.resident.get(answer.block)
+            self._hints.take(answer, resident.fragments if resident else 0, now_s)
+        elif message.op == wire.OP_EXPECT:
             if self._thresholds.report_count:
                 heard = self._expectations.heard(answer, now_s)
                 self.counts.expected += len(heard)
@@ -222,7 +229,7 @@ class Pool:
             wait_s = backlog_ms / 1000
             self._residual.home_load(home, wait_s, now_s)
             residual = self._residual
-            self._tell(HomeLoad(int(home), now_s, wait_s * residual.speed, residual.link_bit_s(home)))
+            self.tell(HomeLoad(int(home), now_s, wait_s * residual.speed, residual.link_bit_s(home)))
 
     # What is done about it.
 
@@ -240,7 +247,9 @@ class Pool:
         reclaims, given_up = self.reclaims.poll(now_s)
         self._finish(given_up, now_s)
         self.counts.reclaim_requests += len(reclaims)
-        if packets := [*reclaims, *self.fills.poll(now_s), *self._pushes(now_s)]:
+        hints = self._hints.poll(now_s)
+        packets: list[PoolPacket] = [*reclaims, *self.fills.poll(now_s), *self._pushes(now_s), *hints]
+        if packets:
             self._adapter.send(packets)
         if (count := self._governor.adjust(now_s)) is not None:
             self._adapter.write([SetThreshold(count)])
@@ -282,10 +291,11 @@ class Pool:
         if foreign:
             self._adapter.write(foreign)
         self._adapter.write([SetThreshold(self._governor.count)])
+        self._hints.only(self.resident, now_s)
         for lost in [key for key in self.policy if key not in self.resident]:
-            self._tell(Lost(lost, now_s))
+            self.tell(Lost(lost, now_s))
         for found in [key for key in self.resident if key not in self.policy]:
-            self._tell(Found(found, now_s, self.resident[found].fragments))
+            self.tell(Found(found, now_s, self.resident[found].fragments))
         self.commit(now_s)
 
     def _adopt(self, entry: Install) -> bool:
@@ -297,7 +307,8 @@ class Pool:
         self._hits.started(entry.key, entry.base_slot, entry.fragments, settled=False)
         return True
 
-    def _tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Tell the policy of an event; what it decides is carried out by `commit`."""
         if self._log is not None:
             self._log(event)
         for decision in self.policy.handle(event):
@@ -319,11 +330,11 @@ class Pool:
         for key in self._turn_over(leaving, admitted, now_s):
             leaving = self._in_the_way(self._fragments(key))
             for held in leaving:
-                self._tell(Lost(held, now_s))
+                self.tell(Lost(held, now_s))
             self.counts.in_the_way += len(leaving)
             for left_out in self._turn_over(leaving, (key,), now_s):
                 self.counts.no_slot += 1
-                self._tell(Lost(left_out, now_s))
+                self.tell(Lost(left_out, now_s))
 
     def _in_the_way(self, fragments: int) -> list[bytes]:
         """Blocks that have to go so that as many slots are free in one piece; none if not so many are free.
@@ -377,7 +388,7 @@ class Pool:
 
     def _give_up(self, key: bytes, now_s: float) -> None:
         """A block goes though the policy did not say so."""
-        self._tell(Lost(key, now_s))
+        self.tell(Lost(key, now_s))
         self._remove([key], now_s)
 
     def _remove(self, keys: Sequence[bytes], now_s: float) -> None:
@@ -396,14 +407,15 @@ class Pool:
         if outcome.stayed or outcome.refused:
             self.needs_read_back = True
         for key in outcome.refused:
-            self._tell(Lost(key, now_s))
+            self.tell(Lost(key, now_s))
         for key in outcome.stayed:
-            self._tell(Found(key, now_s, self.resident[key].fragments))
+            self.tell(Found(key, now_s, self.resident[key].fragments))
         return outcome.no_slot
 
     def _left(self, key: bytes, now_s: float) -> None:
         """The switch confirmed that an entry is gone."""
         slots = self.resident.pop(key)
+        self._hints.release(key, now_s)
         self._quota.left(key)
         self._hits.ended(slots.base_slot)
         self.fills.cancel(key)

@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from importlib.metadata import version
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lmcache.lmcache_native import Bitmap
@@ -220,7 +221,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
         with self._counting:
             new = {key: size for key, size in stored if key not in self._counted}
             self._counted |= new
-            left_out = list(self._counted)[: max(0, len(self._counted) - MAX_COUNTED)]
+            left_out = list(islice(self._counted, max(0, len(self._counted) - MAX_COUNTED)))
         self._uncount(left_out)
         if new:
             self._notify_keys_stored(list(new), list(new.values()))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vllm.lora.worker_manager import WorkerLoRAManager
 
-from engines.identity import ModelFiles
+from engines.identity import ModelFiles, nameable
 from engines.vllm.errors import AdapterChangedError
 from hostlib.protocol.errors import KeySpaceError
 
@@ -69,7 +69,7 @@ class AdapterNames:
     def _content(self, state: tuple[Any, ...], files: ModelFiles, name: str) -> str:
         named = self._names.get(state)
         if named is None:
-            named = self._names[state] = self._hashing.submit(files.identity)
+            named = self._names[state] = self._hashing.submit(nameable(files.identity))
             if len(self._names) > MAX_ADAPTERS:
                 self._names.popitem(last=False)[1].cancel()
         self._names.move_to_end(state)

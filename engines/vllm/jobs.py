@@ -46,6 +46,9 @@ class Jobs:
     """Last step of which the scheduler knows whether its blocks are right."""
     dropped: tuple[int, ...] = ()
     """Steps, newly settled, whose blocks may be wrong."""
+    drops_waiting: bool = False
+    """Whether nothing may be stored of what earlier steps computed and still waits: the engine's weights may
+    have changed since, and its KV memory, as when it slept."""
     computes: bool = True
     """Whether the step computes anything; where it doesn't, waiting for a load costs nobody anything."""
 

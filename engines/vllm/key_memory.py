@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
 
@@ -10,7 +11,8 @@ class KeyMemory:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._keys: dict[bytes, None] = {}
+        self._keys: OrderedDict[bytes, None] = OrderedDict()
+        """In a plain dict, finding the oldest key takes as long as keys were taken out before it."""
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._keys
@@ -24,7 +26,7 @@ class KeyMemory:
             self._keys.pop(key, None)
             self._keys[key] = None
         while len(self._keys) > self._limit:
-            del self._keys[next(iter(self._keys))]
+            self._keys.popitem(last=False)
 
     def discard(self, keys: Iterable[bytes]) -> None:
         """Forget these keys."""

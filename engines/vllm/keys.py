@@ -129,11 +129,12 @@ class EngineKeys:
         `media` is what `begin_media` returned of the request. Raises AdapterChangedError, once, if the
         request's adapter is another one than before under the same name.
         """
-        space = self.space
-        if space.model == UNNAMED:
-            return None
+        space, lora = self.space, request.lora_request
         try:
-            adapter = self._adapters.name(request.lora_request) if request.lora_request is not None else None
+            # Also while the weights have no name: vLLM caches KV of the adapter that it computes with now.
+            adapter = self._adapters.name(lora) if lora is not None else None
+            if space.model == UNNAMED:
+                return None
             return RequestKeys(space, self._seal, request, media.result(), adapter)
         except AdapterChangedError:
             raise

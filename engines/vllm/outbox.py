@@ -84,6 +84,12 @@ class Outbox:
             for block_id in block_ids:
                 self._unread.pop(block_id, None)
 
+    def drop_waiting(self) -> None:
+        """Store nothing of what has not been copied yet."""
+        with self._reading:
+            self._unread.clear()
+        self._unsettled.clear()
+
     def decide(self, settled: int, dropped: Iterable[int]) -> None:
         """Offer the blocks of the steps up to `settled`, but not of those that were dropped."""
         for step in dropped:
@@ -133,9 +139,7 @@ class Outbox:
                 future.exception(max(0.0, deadline_s - time.monotonic()))
             except (TimeoutError, CancelledError):
                 break
-        with self._reading:
-            self._unread.clear()
-        self._unsettled.clear()
+        self.drop_waiting()
 
     def _readers(self, run: BlockRun) -> list[_Reader]:
         by_index = [

@@ -124,6 +124,8 @@ class SchedulerSide:
         self._given: list[int] = []
         self._is_left = False
         """Whether the pool is not used, because the engine's weights may have changed."""
+        self._drops_waiting = False
+        """Whether the workers are to forget what waits to be stored."""
         self._left_adapters: set[str] = set()
         """Names of adapters whose weights may have changed."""
 
@@ -213,6 +215,7 @@ class SchedulerSide:
         grown = _grown(output)
         jobs = Jobs(step.number, self._loads, given=self._given + grown, is_sure=step.is_sure)
         self._loads, self._given = [], []
+        jobs.drops_waiting, self._drops_waiting = self._drops_waiting, False
         computing = (
             self._tracked[name].request for name in output.num_scheduled_tokens if name in self._tracked
         )
@@ -286,7 +289,7 @@ class SchedulerSide:
 
     def _leave(self) -> None:
         """Neither ask for nor store anything; requests that have begun are not shared any more."""
-        self._is_left = True
+        self._is_left = self._drops_waiting = True
         if self._events is not None:
             self._events.clear()
         for tracked in self._tracked.values():

@@ -80,6 +80,8 @@ class WorkerSide:
 
     def begin_step(self, jobs: Jobs) -> None:
         """Before a step writes anything: read no block any more that it may overwrite."""
+        if jobs.drops_waiting:
+            self._outbox.drop_waiting()
         self._outbox.take_back(jobs.given)
         self._outbox.decide(jobs.settled, jobs.dropped)
 

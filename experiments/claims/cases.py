@@ -30,29 +30,35 @@ class Work:
     """Of a node."""
 
 
+FREE = "free routing over 16 nodes, no NVLink between them"
+AFFINITY = "session affinity on 16 nodes, no NVLink between them"
 WORKS = {
     work.name: work
     for work in (
-        Work("swarm", "swarm", 16, "random", "16 sub-agents within 500 ms on 16 nodes at random"),
+        Work("swarm", "swarm", 16, "random", f"16 sub-agents within 500 ms, {FREE}"),
         Work(
             "swarm-affinity",
             "swarm",
             16,
             "sessions",
-            "16 sub-agents within 500 ms, all at the node of their parent, 16 nodes",
+            f"16 sub-agents within 500 ms, {AFFINITY}",
         ),
-        Work("rollouts", "rollouts", 16, "random", "16 samples within 100 ms on 16 nodes at random"),
-        Work(
-            "rollouts-affinity", "rollouts", 16, "sessions", "16 samples within 100 ms, all at one node of 16"
-        ),
+        Work("rollouts", "rollouts", 16, "random", f"16 samples within 100 ms, {FREE}"),
+        Work("rollouts-affinity", "rollouts", 16, "sessions", f"16 samples within 100 ms, {AFFINITY}"),
         Work(
             "prefill-decode",
             "prefill-decode",
             5,
             "round_robin",
-            "1 node writes, 4 read within 20 ms, no NVLink",
+            "1 node writes, 4 others read within 20 ms, no NVLink between nodes",
         ),
-        Work("cold-start", "cold-start", 9, "round_robin", "8 nodes without the prefix within 1 s"),
+        Work(
+            "cold-start",
+            "cold-start",
+            9,
+            "round_robin",
+            "8 nodes without the prefix within 1 s, no NVLink between nodes",
+        ),
         Work(
             "ranks",
             "ranks",
@@ -75,10 +81,10 @@ class System:
 
 
 SYSTEMS = {
-    "nothing": System("stores", "none", {}),
+    "nothing": System("stores", "none: it forwards", {}),
     "merging": System("merging", "a pending table of 16,384 cells, no blocks", {}),
-    "sram-pool": System("sram", "100 MB of SRAM", {"pool": {"size_gb": 0.1}}),
-    "dram-pool": System("switch", "256 GB of DRAM beside the switch", {}),
+    "sram-pool": System("sram", "100 MB of SRAM and the pending table", {"pool": {"size_gb": 0.1}}),
+    "dram-pool": System("switch", "256 GB of DRAM beside the switch and the pending table", {}),
     "lent-98": System("lent", "none", {}),
     "lent-87": System("lent", "none", {"direct": {"peer_share": RDMA_SHARE}}),
     "lent-merging": System("answered_merge", "a pending table of 16,384 cells, no blocks", {}),
@@ -87,6 +93,7 @@ CLAIMS = (
     ("merging", "nothing"),
     ("sram-pool", "merging"),
     ("dram-pool", "merging"),
+    ("dram-pool", "lent-98"),
     ("merging", "lent-98"),
     ("merging", "lent-87"),
     ("lent-merging", "lent-98"),
@@ -120,9 +127,11 @@ def agents_works(options: TraceOptions) -> dict[str, Work]:
     """Recorded sessions under both kinds of routing; none where no trace is given."""
     if options.trace is None:
         return {}
-    condition = f"{options.sessions_per_hour:g} sessions an hour, {Path(options.trace).name}, 8 nodes"
+    condition = (
+        f"{options.sessions_per_hour:g} sessions an hour, {Path(options.trace).name}, 8 nodes, no NVLink"
+    )
     works = (
-        Work("agents", "agents", 8, "random", condition),
-        Work("agents-affinity", "agents", 8, "sessions", condition),
+        Work("agents", "agents", 8, "random", f"{condition}, free routing"),
+        Work("agents-affinity", "agents", 8, "sessions", f"{condition}, session affinity"),
     )
     return {work.name: work for work in works}

@@ -1,16 +1,17 @@
-"""Claims live: merging against none, played on the packet-level emulator and simulated as it carries them
-out.
+"""Claims live: merging against none, run on the packet-level emulator and simulated as it carries them out.
 
-    python -m experiments.claims.live --seeds=1,2,3       # as root; about a minute a play
+    python -m experiments.claims.live --seeds=1,2,3       # as root; about a minute a run
 
-Writes results/claims/live.json. Ratios are times to the first token with merging over those without, seed by
-seed. In the emulator readers come at their recorded times, so they do in the simulation, too."""
+Writes results/claims/live.json, and goes on where it was interrupted. Runs with which the machine did not
+keep up are warned of, and run again the next time. Ratios are times to the first token with merging over
+those without, seed by seed. In the emulator readers come at their recorded times, so they do in the
+simulation, too."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,8 @@ ROWS = {
     "rollouts": ("rollouts:samples=8,prefix_tokens=8000", 9),
 }
 """Name -> shape and nodes: one for the writer, and one for each reader."""
+Record = dict[str, Any]
+"""One run: what it was, simulated, and played."""
 MODES = ("no_pool", "merging")
 REQUESTS, LINK_GBIT_S = 60, 100.0
 
@@ -87,32 +90,66 @@ def main(arguments: Sequence[str]) -> int:
 def _run(screen: Screen, options: LiveOptions) -> int:
     check_machine()
     options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / "live.json"
     opened = OpenNetworks(screen, options.results, {"revision": revision()})
-    records: list[dict[str, Any]] = []
-    for seed in options.seeds:
-        for row in options.rows:
-            for mode in MODES if seed % 2 else MODES[::-1]:
-                screen.say(f"playing: {row}, {mode}, seed {seed}")
-                emulator = Emulator(scenario(row, seed), options.scale)
-                found = {"simulated": simulated(emulator, mode), "played": played(emulator, mode, opened)}
-                records.append({"row": row, "mode": mode, "seed": seed, **found})
-                path = options.results / "live.json"
-                path.write_text(json.dumps({"revision": revision(), "plays": records}, indent=1))
+    records = [one for one in _kept(path) if one["scale"] == options.scale and not complaints(one)]
+    for row, mode, seed in _turns(options):
+        if any((row, mode, seed) == (one["row"], one["mode"], one["seed"]) for one in records):
+            continue
+        screen.say(f"running: {row}, {mode}, seed {seed}")
+        emulator = Emulator(scenario(row, seed), options.scale)
+        found = {"simulated": simulated(emulator, mode), "played": played(emulator, mode, opened)}
+        records.append({"row": row, "mode": mode, "seed": seed, "scale": options.scale, **found})
+        path.write_text(json.dumps({"revision": revision(), "plays": records}, indent=1))
+        for complaint in complaints(records[-1]):
+            screen.warn(f"{row}, {mode}, seed {seed}: {complaint}")
     screen.show(_table(records))
     return 0
 
 
-def ratio(records: Sequence[dict[str, Any]], row: str, kind: str) -> Interval:
-    """Return the mean time to the first token with merging over that without, over seeds."""
+def _turns(options: LiveOptions) -> Iterator[tuple[str, str, int]]:
+    """All runs, those that are compared one after the other, in both orders."""
+    for seed in options.seeds:
+        for row in options.rows:
+            for mode in MODES if seed % 2 else MODES[::-1]:
+                yield row, mode, seed
+
+
+def _kept(path: Path) -> list[Record]:
+    """Runs of before, so that one that was interrupted goes on."""
+    return list(json.loads(path.read_text())["plays"]) if path.exists() else []
+
+
+def complaints(record: Record) -> Sequence[str]:
+    """Why a run does not count, such as a machine that did not keep up."""
+    found: Sequence[str] = record["played"]["complaints"]
+    return found
+
+
+def ratios(records: Sequence[Record], row: str, kind: str) -> dict[int, float]:
+    """Return by seed the mean time to the first token with merging over that without."""
     times = {(one["seed"], one["mode"]): one[kind][MEAN_S] for one in records if one["row"] == row}
-    seeds = {seed for seed, _ in times}
-    return mean_interval([times[seed, "merging"] / times[seed, "no_pool"] for seed in sorted(seeds)])
+    whole = sorted({seed for seed, _ in times if all((seed, mode) in times for mode in MODES)})
+    return {seed: times[seed, "merging"] / times[seed, "no_pool"] for seed in whole}
 
 
-def _table(records: Sequence[dict[str, Any]]) -> Table:
-    table = Table("traffic", "live", "simulated", title="time to first token, merging over none")
+def compared(records: Sequence[Record], row: str) -> tuple[Interval, Interval, Interval]:
+    """Return the ratio live, simulated, and how far they are apart, seed by seed; of one seed at least."""
+    live, ours = (ratios(records, row, kind) for kind in ("played", "simulated"))
+    apart = [live[seed] - ours[seed] for seed in live]
+    return mean_interval(list(live.values())), mean_interval(list(ours.values())), mean_interval(apart)
+
+
+def _table(records: Sequence[Record]) -> Table:
+    columns = ("traffic", "seeds", "live", "simulated", "apart", "in the simulator's interval")
+    table = Table(*columns, title="time to first token, merging over none")
     for row in dict.fromkeys(one["row"] for one in records):
-        table.add_row(row, *(f"{ratio(records, row, kind):.3f}" for kind in ("played", "simulated")))
+        seeds = len(ratios(records, row, "played"))
+        if not seeds:
+            continue
+        live, ours, apart = compared(records, row)
+        inside = "yes" if ours.low <= live.mean <= ours.high else "no"
+        table.add_row(row, str(seeds), f"{live:.3f}", f"{ours:.3f}", f"{apart:+.3f}", inside)
     return table
 
 

@@ -17,7 +17,7 @@ from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
 from experiments.policies.options import Options, parse_options
 from experiments.policies.page import write_page
 from experiments.policies.replay import Result
-from experiments.policies.studies import run_cross, run_explain
+from experiments.policies.studies import run_cross, run_explain, run_hints
 from workload.cost import CostModel, make_cost_model
 from workload.trace import Trace
 
@@ -29,13 +29,16 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(screen: Screen, options: Options) -> int:
     cost = make_cost_model(options.model, options.gpu)
-    traces = [] if options.cross or options.events is not None else options.load()
+    is_drawn = options.cross or options.session_hints or options.events is not None
+    traces = [] if is_drawn else options.load()
     for trace in traces:
         for warning in trace.warnings:
             screen.warn(warning, "trace")
     console, bar = screen.console, partial(_bar, screen)
     if options.cross:
         run_cross(console, options, cost, bar)
+    elif options.session_hints:
+        run_hints(console, options, cost, bar)
     elif options.explain:
         run_explain(console, options, traces, cost)
     else:

@@ -1,17 +1,18 @@
-"""Proof by leaving out: constants chosen on all families of traces but one, measured on that one.
+"""Proof by leaving out: constants chosen on all sources of traces but one, measured on that one.
 
-Families are the generated shapes, mixes of drawn services, the adversarial shapes, and the quarters by time
-of a trace, if one is given. Each has several members (seeds, or quarters), so a figure has an interval. The
-best baseline of each member and size is chosen afterwards, by what it saved there: no online policy could
-have known it. What there was to be earned is measured beside it, by Belady, who knows all that comes.
+Sources are the recordings that are given, each whole, and the generated shapes, all of them together: usual
+ones, mixes of drawn services, adversarial ones. A shape, or a folder of recorded sessions, is drawn with
+several seeds; a recorded trace is one. The best baseline is chosen afterwards for each family and size, by
+what it saved there: no online policy could have known it. What there was to be earned is measured beside it,
+by Belady, who knows all that comes.
 
 Outcomes are kept in `cross/` (`replay_cache.py`), so a run that was interrupted goes on where it ended."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -19,25 +20,14 @@ from commands.intervals import Interval, mean_interval, ratio_interval
 from commands.parallel import run_all
 from controller.policies.reuse.reuse_parts import Tuning
 from experiments.policies.pools import BELADY, CACHES, OWN
-from experiments.policies.replay_cache import (
-    EARLY,
-    Contender,
-    Kept,
-    Member,
-    Outcome,
-    label,
-    measure,
-    of_file,
-)
+from experiments.policies.replay_cache import Contender, Kept, Member, Outcome, label, measure
 from experiments.policies.stores import USUAL_LINKS, Links
 from workload.cost import CostModel
-from workload.trace import Trace
 
-QUARTERS = 4
 CANDIDATES = (
     Tuning(),
+    Tuning(fade_pools=16.0),
     Tuning(fade_pools=32.0),
-    Tuning(prior_reuses=4.0, margin=0.1),
 )
 BASELINES = tuple(name for name in (*OWN, *CACHES) if name not in ("reuse", BELADY))
 
@@ -47,59 +37,27 @@ BEYOND = (BELADY,)
 
 @dataclass(frozen=True)
 class Held:
-    """What the policy did on a family that its constants were not chosen on, against the best baseline."""
+    """What the policy did on a family whose source its constants were not chosen on."""
 
+    source: str
     family: str
     blocks: int
     candidate: int
     saved: float
-    """Mean ratio of the seconds saved to the best baseline's."""
-    saved_interval: float
-    """Half of its 95 % interval."""
-    in_sum: float
-    """Seconds of all members in sum, to those of the baseline that saved most in sum: one for all of them."""
-    in_sum_interval: float
-    """Half of its 95 % interval."""
+    """Seconds saved on all traces of the family, to those of the baseline that saved most of them in sum."""
+    low: float
+    """Lower end of its 95 % interval: over traces, or over parts of a single one."""
+    high: float
     against: str
     """That baseline."""
-    hits: float
-    """Mean ratio of the block hits to those of the baseline that hits most."""
     worst: float
-    """Least ratio of seconds saved among the members."""
+    """Least ratio of seconds saved on one trace to those of the baseline that was best there."""
     shipped: float
-    """Mean ratio of seconds saved with the constants as they are, whatever was chosen."""
-    early: tuple[float, ...]
-    """The same after the first of EARLY accesses: seconds of all members in sum, to those of the baseline
-    that saved most by then."""
-    early_interval: tuple[float, ...]
-    """Half of their 95 % intervals."""
+    """As `saved`, with the constants as they are, whatever was chosen."""
+    hits: float
+    """Mean ratio of block hits to those of the baseline that hits most."""
     belady: float
-    """Mean ratio of the seconds that Belady saves."""
-    best: str
-    """The baselines that were best."""
-
-
-def quarters(trace: Trace) -> list[Trace]:
-    """A trace in parts of equal time, each from an empty pool."""
-    width_s = trace.duration_s / QUARTERS
-    parts = []
-    for number in range(QUARTERS):
-        begin_s = number * width_s
-        end_s = math.inf if number == QUARTERS - 1 else begin_s + width_s
-        requests = tuple(
-            replace(request, arrival_s=request.arrival_s - begin_s)
-            for request in trace.requests
-            if begin_s <= request.arrival_s < end_s
-        )
-        if requests:
-            parts.append(replace(trace, name=f"{trace.name} quarter {number + 1}", requests=requests))
-    return parts
-
-
-def quarters_of(trace: Trace | None) -> list[Member]:
-    """A trace in quarters, if there is one."""
-    parts = quarters(trace) if trace is not None else []
-    return [of_file("trace", number, part) for number, part in enumerate(parts, 1)]
+    """As `saved`, of Belady."""
 
 
 def cross(
@@ -111,56 +69,62 @@ def cross(
     folder: Path,
     links: Links = USUAL_LINKS,
 ) -> list[Held]:
-    """Replay what the folder does not have, then leave each family out in turn."""
+    """Replay what the folder does not have, then leave each source out in turn."""
 
     def run(number: int) -> Kept:
         return measure(members[number], sizes, (*BASELINES, *CANDIDATES, *BEYOND), cost, folder, links)
 
-    measured = run_all(run, range(len(members)), processes, done)
-    families = list(dict.fromkeys(member.family for member in members))
-    return [held for family in families for held in _leave_out(family, members, sizes, measured)]
+    for candidate in CANDIDATES:
+        label(candidate)  # of the sources as they are now, whatever becomes of them meanwhile
+    measured = dict(zip(members, run_all(run, range(len(members)), processes, done), strict=True))
+    families = list(dict.fromkeys((member.source, member.family) for member in members))
+    chosen = {source: _choose(source, sizes, measured) for source, _ in families}
+    return [
+        _held(source, family, size, chosen[source], measured) for source, family in families for size in sizes
+    ]
 
 
-def _leave_out(
-    family: str, members: Sequence[Member], sizes: Sequence[int], measured: Sequence[Kept]
-) -> Iterable[Held]:
-    inside = [kept for kept, member in zip(measured, members, strict=True) if member.family == family]
-    outside = [kept for kept, member in zip(measured, members, strict=True) if member.family != family]
+def _choose(source: str, sizes: Sequence[int], measured: dict[Member, Kept]) -> int:
+    """Return the number of the constants that save most in the geometric mean over all other sources."""
+    outside: dict[str, list[Kept]] = {}
+    for member, kept in measured.items():
+        if member.source != source:
+            outside.setdefault(member.source, []).append(kept)
 
     def score(candidate: int) -> float:
-        ratios = [_ratio(kept, size, CANDIDATES[candidate], _saved_s) for kept in outside for size in sizes]
-        return fmean(math.log(max(ratio, 1e-6)) for ratio in ratios) if ratios else 0.0
-
-    chosen = max(range(len(CANDIDATES)), key=score)
-    tuning = CANDIDATES[chosen]
-    for size in sizes:
-        saved = [_ratio(kept, size, tuning, _saved_s) for kept in inside]
-        mean = mean_interval(saved)
-        early = [_in_sum(inside, size, 0, place)[0] for place in range(len(EARLY))]
-        in_sum, against = _in_sum(inside, size, chosen, -1)
-        yield Held(
-            family=family,
-            blocks=size,
-            candidate=chosen,
-            saved=mean.mean,
-            saved_interval=mean.half,
-            in_sum=in_sum.mean,
-            in_sum_interval=in_sum.half,
-            against=against,
-            hits=fmean(_ratio(kept, size, tuning, _block_hit) for kept in inside),
-            worst=min(saved),
-            shipped=fmean(_ratio(kept, size, CANDIDATES[0], _saved_s) for kept in inside),
-            early=tuple(ratio.mean for ratio in early),
-            early_interval=tuple(ratio.half for ratio in early),
-            belady=fmean(_ratio(kept, size, BELADY, _saved_s) for kept in inside),
-            best=", ".join(
-                sorted({max(BASELINES, key=lambda b: kept[size, b].saved_s[-1]) for kept in inside})
-            ),
+        tuning = CANDIDATES[candidate]
+        means = (
+            fmean(_ratio(kept, size, tuning, _total_s) for kept in of_one for size in sizes)
+            for of_one in outside.values()
         )
+        return sum(math.log(max(mean, 1e-6)) for mean in means)
+
+    return max(range(len(CANDIDATES)), key=score)
 
 
-def _saved_s(outcome: Outcome) -> float:
-    return outcome.saved_s[-1]
+def _held(source: str, family: str, size: int, chosen: int, measured: dict[Member, Kept]) -> Held:
+    inside = [kept for member, kept in measured.items() if (member.source, member.family) == (source, family)]
+    tuning = CANDIDATES[chosen]
+    against = max(BASELINES, key=lambda name: sum(kept[size, name].total_s for kept in inside))
+    saved = _in_sum(inside, size, tuning, against)
+    return Held(
+        source=source,
+        family=family,
+        blocks=size,
+        candidate=chosen,
+        saved=saved.mean,
+        low=saved.low,
+        high=saved.high,
+        against=against,
+        worst=min(_ratio(kept, size, tuning, _total_s) for kept in inside),
+        shipped=_in_sum(inside, size, CANDIDATES[0], against).mean,
+        hits=fmean(_ratio(kept, size, tuning, _block_hit) for kept in inside),
+        belady=_in_sum(inside, size, BELADY, against).mean,
+    )
+
+
+def _total_s(outcome: Outcome) -> float:
+    return outcome.total_s
 
 
 def _block_hit(outcome: Outcome) -> float:
@@ -174,16 +138,15 @@ def _ratio(kept: Kept, size: int, contender: Contender, measure: Callable[[Outco
     return ours / best if best > 0 else 1.0
 
 
-def _in_sum(inside: Sequence[Kept], size: int, candidate: int, place: int) -> tuple[Interval, str]:
-    """Seconds of all members in sum by the first of EARLY accesses, or by all (-1), to the baseline that
-    saved most, and its name. The interval is that of a ratio of sums of pairs, and does not know that this
-    baseline was chosen afterwards."""
+def _in_sum(inside: Sequence[Kept], size: int, contender: Contender, against: str) -> Interval:
+    """Seconds of all traces in sum to those of one baseline. The interval is of a ratio of sums of pairs,
+    and does not know that this baseline was chosen afterwards."""
+    ours, best = (_samples(inside, size, label(name)) for name in (contender, against))
+    pairs = list(zip(ours, best, strict=True))
+    return ratio_interval(pairs) if any(best) else mean_interval([1.0] * len(pairs))
 
-    def saved_s(contender: str) -> list[float]:
-        return [kept[size, contender].saved_s[place] for kept in inside]
 
-    name = max(BASELINES, key=lambda name: sum(saved_s(name)))
-    ours, best = saved_s(label(CANDIDATES[candidate])), saved_s(name)
-    if not any(best):
-        return mean_interval([1.0] * len(inside)), name
-    return ratio_interval(list(zip(ours, best, strict=True))), name
+def _samples(inside: Sequence[Kept], size: int, name: str) -> Sequence[float]:
+    """What was saved on each trace, or in each part of a single one."""
+    outcomes = [kept[size, name] for kept in inside]
+    return outcomes[0].saved_s if len(outcomes) == 1 else [one.total_s for one in outcomes]

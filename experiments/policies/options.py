@@ -44,9 +44,14 @@ class Options(TraceOptions):
     ablation: bool = True
     """Whether to switch the parts of the reuse-value policy off in turn."""
     cross: bool = False
-    """Leave each family of traces out: SEEDS seeds of all shapes, and TRACE in quarters by time."""
+    """Leave each source of traces out in turn: TRACE, each of SOURCES, and the generated SHAPES."""
+    sources: tuple[Annotated[Path, Existing()], ...] = ()
+    """More traces and folders of sessions for CROSS, by commas."""
     seeds: Annotated[int, Within(1, 1000)] = 5
-    """Traces of each shape that CROSS compares, from SEED on."""
+    """Traces that are drawn of each shape and of each folder of sessions, from SEED on; for CROSS and
+    SESSION_HINTS."""
+    session_hints: bool = False
+    """Whether to measure what hints of nodes earn, on SEEDS draws of a TRACE of recorded sessions."""
     explain: str = ""
     """A block (id in the trace, or key in an event log): why it is in the pool or not."""
     events: Annotated[Path | None, Existing()] = None
@@ -79,6 +84,16 @@ class Options(TraceOptions):
         """The trace of a file, if one is given; raises TraceError."""
         return self.read_trace(self.seed)
 
+    @property
+    def all_seeds(self) -> range:
+        """Return the seeds that CROSS draws traces with."""
+        return range(self.seed, self.seed + self.seeds)
+
+    @property
+    def all_sources(self) -> list[Path]:
+        """Return the paths of TRACE and SOURCES."""
+        return list(dict.fromkeys(path for path in (self.trace, *self.sources) if path is not None))
+
     def draw(self, shape: str, seed: int) -> Trace:
         """A generated trace."""
         return generate(shape, seed, self.requests, block_tokens=self.generated_tokens)
@@ -102,6 +117,13 @@ def parse_options(arguments: Sequence[str]) -> Options:
     """Options from the command line and the environment; raises OptionError."""
     description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
     options = read(Options, arguments, "weir policies", description)
+    names = [path.stem for path in options.all_sources]
+    if len(set(names)) < len(names):
+        raise OptionError("SOURCES: two sources have one name: rename a file or folder")
+    if options.sources and not options.cross:
+        raise OptionError("SOURCES: they are for CROSS=yes; to replay one of them alone, say TRACE=<path>")
+    if options.session_hints and options.trace is None:
+        raise OptionError("SESSION_HINTS: say which recorded sessions: TRACE=<folder>")
     if options.events is not None and not options.explain:
         raise OptionError("EVENTS: say which block to explain: EXPLAIN=<key in hexadecimal>")
     if options.events is not None and options.links != USUAL_LINKS:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from hashlib import sha256
-from itertools import accumulate
-from math import inf
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -24,14 +23,17 @@ from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import MOONCAKE, Trace
 
-EARLY = (1_000, 5_000, 20_000)
-"""Accesses from a cold start after which what was saved is noted, too."""
+PARTS = 20
+"""Parts of a trace, each with as many requests, of which what was saved is noted: their spread says how sure
+a figure of one trace is."""
 
 
 @dataclass(frozen=True)
 class Member:
     """One trace of a family; made when it is needed."""
 
+    source: str
+    """What is left out together: all generated shapes, or one recording."""
     family: str
     name: str
     identity: str
@@ -44,8 +46,13 @@ class Outcome:
     """What a contender did on a trace at one size."""
 
     saved_s: tuple[float, ...]
-    """By the first of EARLY accesses, each cut before the request that exceeds it, and by all."""
+    """In each of PARTS."""
     block_hit: float
+
+    @property
+    def total_s(self) -> float:
+        """Return what was saved in all."""
+        return sum(self.saved_s)
 
 
 Contender = str | Tuning
@@ -54,20 +61,24 @@ Kept = dict[tuple[int, str], Outcome]
 """By size and label of the contender."""
 
 
+GENERATED = "generated"
+"""The source of all shapes."""
+
+
 def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE.block_tokens) -> Member:
     """A generated trace."""
     size = "" if block_tokens == MOONCAKE.block_tokens else f"-{block_tokens}-tokens"
     name = f"{shape}-{seed}-{requests}{size}"
     make = partial(generate, shape, seed, requests, block_tokens=block_tokens)
-    return Member(shape, name, f"{_sources(workload)}{size}", make)
+    return Member(GENERATED, shape, name, f"{_sources(workload)}{size}", make)
 
 
-def of_file(family: str, number: int, trace: Trace) -> Member:
+def recorded(source: str, number: int, trace: Trace) -> Member:
     """A trace that is there already."""
     requests = [(request.arrival_s, request.blocks) for request in trace.requests]
     content = repr((trace.block_tokens, requests)).encode()
     identity = sha256(content).hexdigest()[:16]
-    return Member(family, f"{family}-{number}", identity, lambda: trace)
+    return Member(source, source, f"{source}-{number}", identity, lambda: trace)
 
 
 def label(contender: Contender) -> str:
@@ -156,9 +167,9 @@ class _Replays:
         return self._outcome(ledger.saved_s, ledger.hits)
 
     def _outcome(self, saved_s: Sequence[float], hits: int) -> Outcome:
-        asked = list(accumulate(len(request.blocks) for request in self._trace.requests))
-        by = (sum(s for s, n in zip(saved_s, asked, strict=True) if n <= most) for most in (*EARLY, inf))
-        return Outcome(tuple(by), hits / self._trace.accesses)
+        edges = [len(saved_s) * part // PARTS for part in range(PARTS + 1)]
+        parts = (sum(saved_s[begin:end]) for begin, end in pairwise(edges))
+        return Outcome(tuple(parts), hits / self._trace.accesses)
 
 
 @cache

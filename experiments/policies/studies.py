@@ -2,39 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
 from emulator.result import revision
-from experiments.policies.cross import cross, quarters_of
+from experiments.policies.cross import cross
 from experiments.policies.cross_tables import print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
+from experiments.policies.hints import GIVERS, hints_earn, report
 from experiments.policies.options import Options
-from experiments.policies.replay_cache import generated
+from experiments.policies.replay_cache import Member, generated, recorded
 from workload.cost import CostModel
+from workload.session_service import SESSIONS
 from workload.shapes import COMPARED_SHAPES
-from workload.trace import Trace
+from workload.trace import Trace, TraceError
 
 Progress = Callable[[int], Callable[[], None]]
 """Given the number of jobs, what to call after each."""
 
 
 def run_cross(console: Console, options: Options, cost: CostModel, progress: Progress) -> None:
-    """Leave each family of traces out in turn."""
+    """Leave each source of traces out in turn."""
     shapes = tuple(COMPARED_SHAPES) if options.shapes_are_default else options.shapes
-    seeds, trace = range(options.seed, options.seed + options.seeds), options.load_file()
     drawn = [
         generated(shape, seed, options.requests, options.generated_tokens)
         for shape in shapes
-        for seed in seeds
+        for seed in options.all_seeds
     ]
-    members = [*drawn, *quarters_of(trace)]
+    members = [
+        *drawn,
+        *(member for path in options.all_sources for member in recorded_members(path, options)),
+    ]
     done = progress(len(members))
     folder = options.results / "cross"
     held = cross(members, options.blocks, cost, options.processes, done, folder, options.links)
     write_cross(options.results / "cross.json", held, {"revision": revision(), **options.unusual()})
     print_cross(console, held)
+
+
+def run_hints(console: Console, options: Options, cost: CostModel, progress: Progress) -> None:
+    """Say what hints of nodes earn. Raises TraceError, also of a trace that has no sessions."""
+    traces = [trace for seed in options.all_seeds if (trace := options.read_trace(seed)) is not None]
+    for trace in traces:
+        if trace.schema.name != SESSIONS:
+            raise TraceError(f"{trace.name}: SESSION_HINTS needs recorded sessions, which this has not")
+    done = progress(len(options.blocks) * len(GIVERS) * len(traces))
+    earned = hints_earn(traces, options.blocks, cost, options.processes, done, options.links)
+    about = {"revision": revision(), "seed": options.seed, **options.unusual()}
+    report(console, earned, options.results / "hints.json", about)
+
+
+def recorded_members(path: Path, options: Options) -> Iterator[Member]:
+    """Return a recorded trace as one member, or recorded sessions as one for each seed. Raises TraceError."""
+    for number in options.all_seeds:
+        trace = replace(options, trace=path).read_trace(number)
+        assert trace is not None
+        yield recorded(path.stem, number, trace)
+        if trace.schema.name != SESSIONS:
+            return
 
 
 def run_explain(console: Console, options: Options, traces: Sequence[Trace], cost: CostModel) -> None:

@@ -65,6 +65,8 @@ class ClientStats:
     blocks_deleted: int = 0
     pools_untold: int = 0
     """Deletions that the controller did not say to be known to all switches."""
+    pools_hinted: int = 0
+    """Hints that a pool carries out, as the controller said."""
     blocks_joined: int = 0
     """Wanted while another task of this node was already fetching them."""
     not_found: int = 0

@@ -1,4 +1,4 @@
-"""Hints to the homes of blocks (`hostlib.protocol.hints`)."""
+"""Hints to the homes of blocks and to the controller, for its pool (`hostlib.protocol.hints`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
-from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, Hint, Outcome
+from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, OF_POOLS, Hint, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from hostlib.client.deletion import Deletions
     from hostlib.client.exchange import Exchange
     from hostlib.protocol.transfer import BlockRef
@@ -34,14 +36,31 @@ class Hints:
         self._sequence = 0
 
     async def give(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
-        """Tell all homes of a block; return the best of their answers. ValueError for an impossible time."""
+        """Tell all homes of a block, and the controller; return the best of their answers. ValueError for an
+        impossible time."""
         if not 0 <= seconds <= MAX_RETAIN_S:
             raise ValueError(f"a hint is for 0 to {MAX_RETAIN_S} seconds, not {seconds}")
         said = self._message(block)._replace(backlog_ms=hint, recompute_ms=seconds)
         async with self._turns:
             homes, _ = self._exchange.health.homes_of(block)
-            outcomes = await asyncio.gather(*(self._tell(home, said) for home in homes))
+            outcomes = await asyncio.gather(
+                *(self._tell(home, said) for home in homes), *self._tell_pool(said)
+            )
         return max(outcomes, default=Outcome.NO_ANSWER)
+
+    def _tell_pool(self, said: wire.Message) -> list[Coroutine[None, None, Outcome]]:
+        """Tell the controller, if there is one that has been heard, of what pools take."""
+        controller = self._exchange.options.controller
+        if controller is None or not self._exchange.members.epoch or said.backlog_ms not in OF_POOLS:
+            return []
+
+        async def tell() -> Outcome:
+            if await self._tell(controller, said) is not Outcome.DONE:
+                return Outcome.NO_ANSWER  # what is not in the pool may well be at a home
+            self._exchange.stats.pools_hinted += 1
+            return Outcome.DONE
+
+        return [tell()]
 
     async def expire(self, block: BlockRef, seconds: int, deletions: Deletions) -> Outcome:
         """Have a block deleted after a time; the worst of the answers of the homes that hold it.

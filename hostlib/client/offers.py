@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hostlib.protocol.seal import Seal
     from hostlib.protocol.transfer import BlockRef
 
-BLACKOUT_LOOK_S = 0.25
-"""How often a PUT whose homes all fell silent looks whether they were heard of again."""
+SILENCE_LOOK_S = 0.25
+"""How often a PUT looks whether a home that fell silent was heard of again."""
 ROUNDS = 4
 """How often all of a block is offered to a home that loses parts of it."""
 WHY = {
@@ -162,17 +162,22 @@ class Offers:
 
         loop, options, health = self._exchange.loop, self._exchange.options, self._exchange.health
         gives_up_s = loop.time() + options.blackout_s
+        replaced_by_s = loop.time() + options.relist_s
 
         def not_replaced() -> None:
+            nonlocal replaced_by_s
             if leg not in offer.legs or leg.held or not health.is_suspected(leg.member.address):
                 return
             if health.in_blackout(offer.block.key) and loop.time() < gives_up_s:
-                self._exchange.seek([leg.member.address])
-                loop.call_later(BLACKOUT_LOOK_S, not_replaced)
-            else:
+                # When it ends, homes are heard one after the other, and the list is of before.
+                replaced_by_s = loop.time() + options.relist_s
+            elif loop.time() >= replaced_by_s:
                 self.gave_up(offer, why)
+                return
+            self._exchange.seek([leg.member.address])
+            loop.call_later(SILENCE_LOOK_S, not_replaced)
 
-        loop.call_later(options.relist_s, not_replaced)
+        not_replaced()
 
     def finish(self, offer: Offer, error: TransferError | None = None) -> None:
         """With an error, or (None) because it is done or nobody wants it any more."""

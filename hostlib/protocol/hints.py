@@ -1,10 +1,12 @@
-"""Hints: what a tenant would like the homes of a block to do with it. Best effort; the outcome is told.
+"""Hints: what a tenant would like the homes of a block, and the pool, to do with it. Best effort; the outcome
+is told.
 
 A hint is a STAT with the flags BYPASS and HINT: `backlog_ms` says which hint, `recompute_ms` for how many
 seconds. A home that knows hints answers FOUND or NOT_FOUND with the flag HINT; in that FOUND `recompute_ms`
-is 1 if it does what it was asked for, and 0 if it does not. Homes of before answer without the flag. EXPIRE
-is no wish but an order: `generation` says the seconds, `content` the write, the tag proves that it is the
-sender's.
+is 1 if it does what it was asked for, and 0 if it does not. Homes of before answer without the flag. The
+controller takes RETAIN and DEMOTE for the pool of the switch by which they come. It answers FOUND, with 0
+also where the pool does not have the block. EXPIRE is no wish but an order: `generation` says the seconds,
+`content` the write, the tag proves that it is the sender's.
 """
 
 from __future__ import annotations
@@ -29,6 +31,10 @@ class Hint(IntEnum):
     """Let it leave DRAM before others: it will not be asked for soon."""
     EXPIRE = 4
     """Delete it after a time, everywhere. It needs the proof that a deletion needs."""
+
+
+OF_POOLS: Final = (Hint.RETAIN, Hint.DEMOTE)
+"""Hints that pools take, too."""
 
 
 class Outcome(IntEnum):

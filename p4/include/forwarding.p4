@@ -47,10 +47,11 @@ control forwarding(
                 standard_metadata.egress_spec = CPU_PORT;
             } else if (routes.apply().hit) {
                 headers.ipv4.ttl = headers.ipv4.ttl - 1;
-                // The controller takes HELLO, EXPECT and what answers it; all else would only cost it time.
+                // The controller takes HELLO, EXPECT, hints and what answers it; all else would only cost it time.
+                bool asks = headers.kv.op == OP_STAT && headers.kv.flags & FLAG_HINT == 0;
                 if (standard_metadata.egress_spec == CPU_PORT
                     && (!headers.kv.isValid() || headers.kv.op == OP_GET || headers.kv.op == OP_PUT
-                        || headers.kv.op == OP_STAT || headers.kv.op == OP_LIST || headers.kv.op == OP_KEYS)) {
+                        || asks || headers.kv.op == OP_LIST || headers.kv.op == OP_KEYS)) {
                     no_route();
                 }
                 // A value fetched for a slot has reached the switch that asked for it.

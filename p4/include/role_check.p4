@@ -47,7 +47,7 @@ control role_check(
                 needed = ROLE_REQUEST;
             } else if (op >= OP_VALUE && op <= OP_FOUND || op == OP_KEYS || op == OP_DELETED) {
                 needed = ROLE_REPLY;
-                if (op == OP_DELETED && metadata.role & ROLE_CONTROL != 0) {
+                if ((op == OP_DELETED || op == OP_FOUND) && metadata.role & ROLE_CONTROL != 0) {
                     needed = ROLE_CONTROL;              // to this switch, and to who asked for it
                 }
             } else if (op == OP_LIST) {

@@ -14,6 +14,7 @@ from controller.pool.pool import Pool
 from controller.pool.residual_value import ResidualValue
 from hostlib.protocol import wire
 from hostlib.protocol.expected import expectation
+from hostlib.protocol.hints import Hint
 from hostlib.protocol.transfer import BlockRef
 from tests.controller.recording import RecordingAdapter
 from workload.cost import DEFAULT_LINK_BIT_S, CostModel
@@ -57,6 +58,15 @@ def expect(
     blocks = [(BlockRef(key_of(key(number)), recompute_ms=70), fragments) for number in numbers]
     (message,) = expectation(tenant, blocks, 0)
     return Answer(node, wire.decode(message))
+
+
+def hint(number: int, kind: Hint, seconds: int = 0, node: IPv4Address = NODE, tenant: int = TENANT) -> Answer:
+    """A node hints at a block."""
+    message = wire.Message(
+        wire.OP_STAT, key_of(key(number)), 0, 0, wire.FLAG_BYPASS | wire.FLAG_HINT, backlog_ms=kind,
+        recompute_ms=seconds, sequence=number, tenant=tenant,
+    )  # fmt: skip
+    return Answer(node, message)
 
 
 class World:

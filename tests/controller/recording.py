@@ -6,12 +6,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from controller.errors import ConnectionLostError
-from controller.operations import Install, Remove, Replace, Result
+from controller.operations import HintAnswer, Install, PacketOperation, Remove, Replace, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from controller.operations import PacketOperation, TableOperation
+    from controller.operations import PoolPacket, TableOperation
 
 
 class RecordingAdapter:
@@ -27,6 +27,7 @@ class RecordingAdapter:
         self.hits: dict[int, int] = {}
         self.operations: list[TableOperation] = []
         self.packets: list[PacketOperation] = []
+        self.hint_answers: list[HintAnswer] = []
         self.writes = 0
         self.refusals: deque[Result] = deque()
         self.lost = False
@@ -39,9 +40,10 @@ class RecordingAdapter:
         results = [self.refusals.popleft() if self.refusals else self._apply(op) for op in operations[::turn]]
         return results[::turn]
 
-    def send(self, operations: Sequence[PacketOperation]) -> None:
+    def send(self, operations: Sequence[PoolPacket]) -> None:
         self._check()
-        self.packets += operations
+        self.packets += [one for one in operations if not isinstance(one, HintAnswer)]
+        self.hint_answers += [one for one in operations if isinstance(one, HintAnswer)]
 
     def read_blocks(self) -> list[Install]:
         self._check()

@@ -25,6 +25,7 @@ from controller.p4runtime import session
 from controller.process import ControllerProcess
 from hostlib.protocol import wire
 from hostlib.protocol.expected import expectation
+from hostlib.protocol.hints import Hint
 from hostlib.protocol.members import Members, State
 from hostlib.protocol.transfer import BlockRef
 from hostlib.tools.scapy_layer import KV
@@ -192,6 +193,26 @@ def test_a_block_that_is_being_computed_is_there_as_soon_as_its_home_has_it(swit
         assert_served(switch, key(1))
         assert worker.pool.counts.expected == 1
         assert worker.pool.counts.fills == 0
+
+
+def test_a_hint_reaches_the_pool_and_its_outcome_the_node(switch: LiveSwitch) -> None:
+    flags = wire.FLAG_BYPASS | wire.FLAG_HINT
+
+    def hint(kind: Hint, seconds: int, sequence: int) -> wire.Message:
+        fields = {"backlog_ms": kind, "recompute_ms": seconds, "sequence": sequence, "flags": flags}
+        switch.send(NODE, CONTROLLER.ipv4, message("STAT", key(1), fragments=0, **fields))
+        return switch.receive(NODE, wire.OP_FOUND)
+
+    with controller(switch) as worker:
+        assert hint(Hint.RETAIN, 60, 1).recompute_ms == 0  # it is not here yet
+        admit(switch, worker, 1)
+        told = hint(Hint.RETAIN, 60, 2)
+        assert (told.recompute_ms, told.sequence, told.flags) == (1, 2, flags)
+        assert worker.pool.policy.pinned == {key(1)}
+        assert hint(Hint.DEMOTE, 0, 3).recompute_ms == 1
+        wait_until(lambda: not worker.pool.resident, "the block to leave")
+        assert worker.pool.policy.pinned == set()
+        assert (worker.pool.counts.hints, worker.pool.counts.hints_done) == (3, 2)
 
 
 def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:

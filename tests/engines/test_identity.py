@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engines import digests
-from engines.identity import ModelFiles, model_identity, process_start_s
+from engines.identity import ModelFiles, in_background, model_identity, process_start_s
 from hostlib.protocol.errors import KeySpaceError
 
 WEIGHTS = bytes(range(256)) * 1000
@@ -206,3 +206,20 @@ def test_a_hub_cache_is_followed_to_its_files(tmp_path: Path) -> None:
 
 def test_this_process_started_before_now_and_after_its_parent() -> None:
     assert time.time() - 3600 < process_start_s() < time.time()
+
+
+def test_files_may_have_any_name_that_a_disk_takes(tmp_path: Path) -> None:
+    """Also one that is no text, as of an archive from elsewhere."""
+    one, other = folder(tmp_path / "a"), folder(tmp_path / "b")
+    for path, name in ((one, b"caf\xe9.bin"), (other, b"caf\xe8.bin")):
+        (path / os.fsdecode(name)).write_bytes(b"more")
+    assert model_identity(one) != model_identity(other)
+
+
+def test_whatever_goes_wrong_in_the_background_is_a_reason_not_to_share() -> None:
+    def name() -> str:
+        raise MemoryError("no room")
+
+    error = in_background(name).exception(60)
+    assert isinstance(error, KeySpaceError)
+    assert "MemoryError('no room')" in str(error)

@@ -26,6 +26,7 @@ KEY = key_of("block")
 DELETER, READER, OTHER = NODES
 ALL = range(FRAGMENTS)
 REPAIR = wire.FLAG_BYPASS | wire.FLAG_REPAIR
+HINT = wire.FLAG_BYPASS | wire.FLAG_HINT
 
 
 def served(rig: Rig, fragment: int = 0, **fields: int) -> wire.Message | None:
@@ -52,13 +53,33 @@ def test_a_delete_reaches_its_home(rig: Rig) -> None:
 def test_a_lifetime_reaches_its_home_and_changes_nothing_in_the_pool(rig: Rig) -> None:
     rig.install(KEY)
     fill(rig)
-    flags = wire.FLAG_BYPASS | wire.FLAG_HINT
-    said = KV(op=wire.OP_STAT, key=KEY, fragments=FRAGMENTS, content=CONTENT, tenant=TENANT, flags=flags,
+    said = KV(op=wire.OP_STAT, key=KEY, fragments=FRAGMENTS, content=CONTENT, tenant=TENANT, flags=HINT,
               generation=60, tag=bytes(range(16)))  # fmt: skip
     ((port, reached),) = rig.send(DELETER, rig.frame(DELETER, STORE, said))
     assert port == STORE
     assert (reached[KV].generation, reached[KV].tag) == (60, bytes(range(16)))
     assert served(rig) is not None
+
+
+def test_a_hint_reaches_the_controller_and_its_answer_who_asked(rig: Rig) -> None:
+    rig.install(KEY)
+    fill(rig)
+    hint = KV(op=wire.OP_STAT, key=KEY, fragments=0, tenant=TENANT, flags=HINT, backlog_ms=1, recompute_ms=60)
+    assert rig.send(DELETER, rig.frame(DELETER, CONTROLLER_IP, hint)) == []
+    ((_, heard),) = rig.to_cpu
+    assert (heard[KV].op, heard[KV].flags, heard[KV].recompute_ms) == (wire.OP_STAT, HINT, 60)
+    answer = KV(op=wire.OP_FOUND, key=KEY, fragments=1, tenant=TENANT, flags=HINT, recompute_ms=1)
+    ((port, told),) = rig.send(p4.CPU_PORT, rig.frame(p4.CPU_PORT, DELETER, answer))
+    assert (port, told[KV].op, told[KV].recompute_ms) == (DELETER, wire.OP_FOUND, 1)
+    assert served(rig) is not None
+
+
+def test_questions_and_hints_of_foreign_tenants_do_not_reach_the_controller(rig: Rig) -> None:
+    for fields in ({"flags": wire.FLAG_BYPASS}, {"flags": HINT, "tenant": TENANT + 1}):
+        question = KV(op=wire.OP_STAT, key=KEY, fragments=0, **fields)
+        assert rig.send(DELETER, rig.frame(DELETER, CONTROLLER_IP, question)) == []
+    assert not rig.to_cpu
+    assert rig.outcomes() == {"no_route": 1, "foreign_tenant": 1}
 
 
 def test_a_delete_that_names_a_foreign_tenant_goes_nowhere(rig: Rig) -> None:

@@ -29,7 +29,9 @@ REPLIES = {
 ALLOWED = {
     NODE: REQUESTS,
     STORE: REQUESTS - {wire.OP_PUT, wire.OP_EXPECT} | REPLIES | {wire.OP_LIST},
-    p4.CPU_PORT: REQUESTS | {wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH, wire.OP_MEMBERS, wire.OP_DELETED},
+    p4.CPU_PORT: REQUESTS
+    | {wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH, wire.OP_MEMBERS, wire.OP_DELETED}
+    | {wire.OP_FOUND},
 }
 
 

@@ -14,13 +14,13 @@ from v1model.trace.recorder import Recording
 def test_everything_that_a_script_for_bmv2_gives() -> None:
     general = "-i 1@veth1 --interface 2@veth2 --device-id 7 --thrift-port 9090 --log-level off"
     general += " --nanolog ipc:///tmp/bm-log.ipc --log-console"
-    target = "--grpc-server-addr 127.0.0.1:50051 --cpu-port 255 --disable-swap"
+    target = "--grpc-server-addr 127.0.0.1:50051 --cpu-port 255 --disable-swap --enable-swap"
     options = parse_switch_options([*general.split(), "program.json", "--", *target.split()])
     assert options.ports == {1: "veth1", 2: "veth2"}
     assert (options.device_id, options.program) == (7, Path("program.json"))
     assert (options.address, options.cpu_port) == ("127.0.0.1:50051", 255)
     assert options.log_packets
-    assert options.without_effect == ("--log-level", "--nanolog", "--disable-swap")
+    assert options.without_effect == ("--log-level", "--nanolog", "--disable-swap", "--enable-swap")
     assert options.thrift_port == 9090
 
 

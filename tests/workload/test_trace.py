@@ -116,6 +116,18 @@ def test_oddities_are_warned_of(second: dict[str, object], warning: str) -> None
     assert trace.warnings == (f"t: {warning}",)
 
 
+def placed(number: int, *after: int) -> dict[str, object]:
+    place = {"session": 0, "number": number, "after": list(after), "think_s": 1.0}
+    return GOOD | {"timestamp": 2000, "session": place}
+
+
+@pytest.mark.parametrize("bad", [placed(4), placed(3), placed(5, 5), placed(6, 4, 7)])
+def test_a_request_waits_for_earlier_ones_alone(bad: dict[str, object]) -> None:
+    assert len(parse_trace(lines(placed(4, 1), placed(7, 4)), "t").requests) == 2
+    with pytest.raises(TraceError, match=r"^t:2: session: (number|after) must"):
+        parse_trace(lines(placed(4), bad), "t")
+
+
 def test_many_warnings_are_counted() -> None:
     trace = parse_trace(lines(*[GOOD | {"extra": 1}] * 5), "t")
     assert trace.warnings == ("t: unknown field 'extra' ignored: line 1; line 2; line 3 (and 2 more)",)

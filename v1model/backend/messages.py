@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from v1model import ir
 from v1model.backend import wire
 from v1model.backend.layout import value_width, wire_bytes
-from v1model.backend.unit import Logged, LoggedNumber, LoggedRecord, LogMessage
+from v1model.backend.unit import Logged, LoggedNumber, LoggedRecord, LoggedVarbit, LogMessage
 from v1model.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ def _logged(writer: Writer, value: ir.Expr, items: list[wire.Item]) -> Logged:
             width = value_width(value.type)
             items.append(wire.Item(writer.expressions.value(value), wire_bytes(width) * 8))
             return LoggedNumber(width, isinstance(value.type, ir.Bits) and value.type.signed)
+        case ir.Varbit(max_width):
+            place, width = writer.expressions.value(value), wire_bytes(max_width) * 8
+            items.append(wire.Item(f"{place}.bits", 32))
+            items.append(wire.Item(wire.bytes_value(f"{place}.data", width), width))
+            return LoggedVarbit(max_width)
         case ir.Header():
             items.append(wire.Item(f"(uint8_t)({writer.expressions.condition(ir.IsValid(value))})", 8))
             return LoggedRecord(_all(writer, value, items), is_header=True)

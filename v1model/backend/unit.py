@@ -32,6 +32,13 @@ class LoggedNumber:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedVarbit:
+    """A varbit: its length in bits, in four bytes, and as many bytes as it can have."""
+
+    max_width: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedRecord:
     """A struct, tuple, header, union or stack: its parts by name. A header begins with a byte that tells
     whether it is valid."""
@@ -40,7 +47,7 @@ class LoggedRecord:
     is_header: bool = False
 
 
-Logged = LoggedNumber | LoggedRecord | str  # a string stands as it is
+Logged = LoggedNumber | LoggedVarbit | LoggedRecord | str  # a string stands as it is
 
 
 @dataclass(frozen=True, slots=True)

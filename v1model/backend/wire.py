@@ -87,6 +87,11 @@ def load(packet: str, offset: int, width: int) -> str:
     return f"load_bits({packet}, {offset}, {width})"
 
 
+def bytes_value(data: str, width: int) -> str:
+    """An Item's value that is so many bits of whole bytes in memory."""
+    return data if width > INTEGER_BITS else load(data, 0, width)
+
+
 def load_statement(target: str, packet: str, offset: int, width: int) -> str:
     if width > INTEGER_BITS:
         return f"wide_load({target}, {packet}, {offset}, {width});"

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from v1model.backend.layout import wire_bytes
-from v1model.backend.unit import Logged, LoggedNumber
+from v1model.backend.unit import Logged, LoggedNumber, LoggedVarbit
 
 if TYPE_CHECKING:
     from v1model.backend.unit import LogMessage
@@ -41,9 +41,18 @@ class _Reader:
             return value
         if isinstance(value, LoggedNumber):
             return str(self._number(value))
+        if isinstance(value, LoggedVarbit):
+            return self._varbit(value)
         is_valid = not value.is_header or self._number(LoggedNumber(8))
         parts = [f"{name}:{self.show(part)}" for name, part in value.parts]
         return f"({','.join(parts)})" if is_valid else "(invalid)"
+
+    def _varbit(self, kind: LoggedVarbit) -> str:
+        """In hex digits, with those bytes that it has."""
+        used = self._number(LoggedNumber(32)) // 8
+        data = self._data[self._at : self._at + used]
+        self._at += wire_bytes(kind.max_width)
+        return f"0x{data.hex()}" if data else "(empty)"
 
     def _number(self, kind: LoggedNumber) -> int:
         size = wire_bytes(kind.width)

@@ -95,6 +95,7 @@ class Slice(Expression):
     high: Expression
     low: Expression
     is_indexed: bool = field(default=False, kw_only=True)  # `+:`; checked: always False
+    is_moving: bool = field(default=False, kw_only=True)  # checked: `base` is shifted by what `low` was
 
 
 @dataclass(eq=False, slots=True)

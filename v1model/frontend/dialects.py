@@ -1,11 +1,11 @@
-"""Programs for something else: P4_14, and other architectures than v1model."""
+"""Programs for something else: P4_14, other architectures than v1model, and the words of other languages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
-from v1model.frontend.lexer import IDENTIFIER
+from v1model.frontend.lexer import IDENTIFIER, INTEGER
 
 if TYPE_CHECKING:
     from v1model.frontend.lexer import Token
@@ -38,8 +38,43 @@ HINTS = {
     "modify_field": "that is P4_14; here it is an assignment: field = value;",
     "add_header": "that is P4_14; here it is header.setValid();",
     "remove_header": "that is P4_14; here it is header.setInvalid();",
+    "True": "P4 writes true",
+    "False": "P4 writes false",
+    **dict.fromkeys(("null", "NULL", "None"), "P4 has none: a header is left out with header.setInvalid();"),
+    **{f"uint{bits}_t": f"P4's is bit<{bits}>" for bits in (8, 16, 32, 64)},
+    **dict.fromkeys(
+        ("unsigned", "long", "short", "char"), "numbers have a width: bit<32>, or int<32> with a sign"
+    ),
+    **{name: f"write HashAlgorithm.{name}" for name in ("crc16", "crc32", "csum16", "xor16", "identity")},
+    **dict.fromkeys(("elif", "elsif", "elseif"), "P4 writes else if (...)"),
+    **dict.fromkeys(
+        ("while", "loop", "repeat"), "a loop is 'for', as in for (bit<8> i in 8w1 .. 8w4) { ... }"
+    ),
 }
 """What to do about a name that is not declared, where the name itself says it."""
+
+
+_OPERATORS = {"and": "&&", "or": "||", "not": "!"}
+_INCREMENT = "P4 has no ++ and no --: write x = x + 1"
+
+
+def word_hint(before: Token, token: Token) -> str:
+    """Return what to write instead of a refused token, or of that before it, if they tell; else ""."""
+    for word in (token.text, before.text):
+        if word in _OPERATORS:
+            return f"P4 writes {_OPERATORS[word]} for {word!r}"
+    if before.kind == INTEGER and token.kind == ":":
+        return "an address is one number, as in 48w0x001122334455"
+    if before.kind == "." and token.kind == INTEGER:
+        return "an address is one number, as in 32w0x0a000001"
+    return "a string stands in double quotes" if token.text == "'" else ""
+
+
+def statement_hint(token: Token, following: Token) -> str:
+    """Return what is amiss where an assignment or a call ends in a token, if that tells; else ""."""
+    if token.kind == "++" or (token.kind, following.kind) == ("-", "-"):
+        return _INCREMENT
+    return "a call has parentheses: f();" if token.kind == ";" else ""
 
 
 def p4_14_error(tokens: list[Token]) -> CompileError | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from v1model import without_effect
+from v1model.command_usage import check_count, usage
 from v1model.dataplane import DataPlaneError
 from v1model.errors import CompileError
 from v1model.multicast_nodes import MulticastNodes
@@ -29,7 +30,7 @@ from v1model.stf.switch_commands import SwitchCommands
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    Command = tuple[int, Callable[[Sequence[str]], None]]  # the fewest arguments, and what it does
+    Command = Callable[[Sequence[str]], None]
 
 OK, FAILURE = 0, 1
 PROMPT = "RuntimeCmd: "
@@ -65,16 +66,22 @@ class DataPlaneCommands:
             return
         name, arguments = words[0], words[1:]
         if name in self._named:
-            minimum, command = self._named[name]
-            if len(arguments) < minimum:
-                raise ValueError(f"{name} takes {minimum} arguments or more")
-            command(arguments)
-        elif name == "help":
-            self._say("\n".join(sorted({*self._named, *self._switch.names()})))
+            check_count(name, arguments)
+            self._named[name](arguments)
+        elif name in ("help", "?"):
+            self._help(arguments)
         elif name in REFUSED:
             raise ValueError(f"{name} is not supported: {REFUSED[name]}")
         else:
             self._switch.run(name, arguments)
+
+    def _help(self, names: Sequence[str]) -> None:
+        """What the named commands take, or all of them."""
+        known = {*self._named, *self._switch.names()}
+        if unknown := set(names) - known - REFUSED.keys():
+            raise ValueError(f"unknown command {', '.join(sorted(unknown))}")
+        for name in names or sorted(known):
+            self._say(usage(name) if name in known else f"{name} is not supported: {REFUSED[name]}")
 
 
 class Commands:

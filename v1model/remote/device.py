@@ -52,18 +52,18 @@ class DeviceCommands:
     ) -> None:
         self._session, self._data_plane, self._calls = session, data_plane, calls
         self._say, self._reload = say, reload
-        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
-            "show_ports": (0, self._show_ports),
-            "show_actions": (0, self._show_actions),
-            "switch_info": (0, self._info),
-            "load_new_config_file": (1, self._load),
-            "swap_configs": (0, self._swap),
-            "reset_state": (0, self._reset),
-            "write_config_to_file": (1, self._write),
-            "set_crc16_parameters": (6, lambda words: self._set_crc(16, words)),
-            "set_crc32_parameters": (6, lambda words: self._set_crc(32, words)),
-            "get_time_elapsed": (0, lambda _: self._time("get_time_elapsed_us")),
-            "get_time_since_epoch": (0, lambda _: self._time("get_time_since_epoch_us")),
+        self.commands: dict[str, Callable[[Sequence[str]], None]] = {
+            "show_ports": self._show_ports,
+            "show_actions": self._show_actions,
+            "switch_info": self._info,
+            "load_new_config_file": self._load,
+            "swap_configs": self._swap,
+            "reset_state": self._reset,
+            "write_config_to_file": self._write,
+            "set_crc16_parameters": lambda words: self._set_crc(16, words),
+            "set_crc32_parameters": lambda words: self._set_crc(32, words),
+            "get_time_elapsed": lambda _: self._time("get_time_elapsed_us"),
+            "get_time_since_epoch": lambda _: self._time("get_time_since_epoch_us"),
         }
 
     def _show_ports(self, _: Sequence[str]) -> None:

@@ -30,12 +30,12 @@ class CounterAndMeterCommands:
         say: Callable[[str], None],
     ) -> None:
         self._data_plane, self._tables, self._switch, self._say = data_plane, tables, switch, say
-        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
-            "counter_read": (2, self._read_counter),
-            "counter_write": (4, self._write_counter),
-            "counter_reset": (1, self._reset_counter),
-            "meter_get_rates": (2, self._get_rates),
-            "meter_set_rates": (3, self._set_rates),
+        self.commands: dict[str, Callable[[Sequence[str]], None]] = {
+            "counter_read": self._read_counter,
+            "counter_write": self._write_counter,
+            "counter_reset": self._reset_counter,
+            "meter_get_rates": self._get_rates,
+            "meter_set_rates": self._set_rates,
         }
 
     def _read_counter(self, words: Sequence[str]) -> None:

@@ -39,19 +39,19 @@ class ProfileCommands:
         self, data_plane: RemoteDataPlane, tables: TableCommands, say: Callable[[str], None]
     ) -> None:
         self._data_plane, self._tables, self._say = data_plane, tables, say
-        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
-            "act_prof_create_member": (2, self._create_member),
-            "act_prof_modify_member": (3, self._modify_member),
-            "act_prof_delete_member": (2, self._delete_member),
-            "act_prof_create_group": (1, self._create_group),
-            "act_prof_delete_group": (2, self._delete_group),
-            "act_prof_add_member_to_group": (3, self._add_to_group),
-            "act_prof_remove_member_from_group": (3, self._remove_from_group),
-            "act_prof_dump": (1, self._dump),
-            "act_prof_dump_member": (2, self._dump_member),
-            "act_prof_dump_group": (2, self._dump_group),
-            "table_indirect_add": (3, lambda words: tables.add_indirect(words, "member")),
-            "table_indirect_add_with_group": (3, lambda words: tables.add_indirect(words, "group")),
+        self.commands: dict[str, Callable[[Sequence[str]], None]] = {
+            "act_prof_create_member": self._create_member,
+            "act_prof_modify_member": self._modify_member,
+            "act_prof_delete_member": self._delete_member,
+            "act_prof_create_group": self._create_group,
+            "act_prof_delete_group": self._delete_group,
+            "act_prof_add_member_to_group": self._add_to_group,
+            "act_prof_remove_member_from_group": self._remove_from_group,
+            "act_prof_dump": self._dump,
+            "act_prof_dump_member": self._dump_member,
+            "act_prof_dump_group": self._dump_group,
+            "table_indirect_add": lambda words: tables.add_indirect(words, "member"),
+            "table_indirect_add_with_group": lambda words: tables.add_indirect(words, "group"),
             "table_indirect_delete": tables.commands["table_delete"],
         }
         for old, name in _OLD_NAMES.items():

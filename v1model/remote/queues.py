@@ -13,20 +13,18 @@ if TYPE_CHECKING:
 
 
 class QueueCommands:
-    """`commands`: name to (fewest arguments, what it does), as simple_switch_CLI has them. Priorities are
+    """`commands`: name to what it does, as simple_switch_CLI has them. Priorities are
     those of standard_metadata.priority."""
 
     def __init__(self, data_plane: RemoteDataPlane) -> None:
         self._data_plane = data_plane
-        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
-            "set_queue_depth": (1, lambda words: self._limit("depth_packets", words)),
-            "set_queue_rate": (1, lambda words: self._limit("packets_per_s", words)),
+        self.commands: dict[str, Callable[[Sequence[str]], None]] = {
+            "set_queue_depth": lambda words: self._limit("depth_packets", words),
+            "set_queue_rate": lambda words: self._limit("packets_per_s", words),
         }
 
     def _limit(self, name: str, words: Sequence[str]) -> None:
         """VALUE [PORT [PRIORITY]]; without them all ports, all queues. 0 is no limit."""
-        if len(words) > 3:
-            raise ValueError("expected a number, a port and a priority")
         value, *place = (parse_number(word) for word in words)
         port, priority = (*place, None, None)[:2]
         self._data_plane.limit_queues({name: value}, port, priority)

@@ -30,22 +30,22 @@ class TableCommands:
         self._data_plane, self._say = data_plane, say
         self._handles: dict[str, dict[int, TableEntry]] = {}
         self._next: dict[str, int] = {}
-        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
-            "show_tables": (0, self._show),
-            "table_info": (1, self._info),
-            "table_add": (2, self._add),
-            "table_set_default": (2, self._set_default),
-            "table_reset_default": (1, self._reset_default),
-            "table_modify": (3, self._modify),
-            "table_delete": (2, self._delete),
-            "table_clear": (1, self._clear),
-            "table_dump": (1, self._dump),
-            "table_num_entries": (1, self._count),
-            "table_show_actions": (1, self._info),
-            "table_set_timeout": (3, self._set_timeout),
-            "table_dump_entry": (2, self._dump_entry),
-            "table_dump_entry_from_key": (2, self._dump_entry_from_key),
-            "table_indirect_reset_default": (1, self._reset_default),
+        self.commands: dict[str, Callable[[Sequence[str]], None]] = {
+            "show_tables": self._show,
+            "table_info": self._info,
+            "table_add": self._add,
+            "table_set_default": self._set_default,
+            "table_reset_default": self._reset_default,
+            "table_modify": self._modify,
+            "table_delete": self._delete,
+            "table_clear": self._clear,
+            "table_dump": self._dump,
+            "table_num_entries": self._count,
+            "table_show_actions": self._info,
+            "table_set_timeout": self._set_timeout,
+            "table_dump_entry": self._dump_entry,
+            "table_dump_entry_from_key": self._dump_entry_from_key,
+            "table_indirect_reset_default": self._reset_default,
         }
 
     def _table(self, name: str) -> ir.Table:
@@ -84,7 +84,12 @@ class TableCommands:
         """table_add TABLE ACTION MATCH... => PARAMETER... [PRIORITY]"""
         table = self._table(words[0])
         matches, params, priority = self._split(table, words[2:])
-        self._insert(TableEntry(table.name, matches, self.call(table, words[1], params), priority))
+        try:
+            call = self.call(table, words[1], params)
+        except ValueError as error:
+            is_last = f"; the last number, {words[-1]}, is the priority" if priority else ""
+            raise ValueError(f"{error}{is_last}") from None
+        self._insert(TableEntry(table.name, matches, call, priority))
 
     def add_indirect(self, words: Sequence[str], kind: str) -> None:
         """table_indirect_add TABLE MATCH... => HANDLE [PRIORITY]; `kind`: the handle's, member or group."""

@@ -20,12 +20,12 @@ class ValueSetCommands:
 
     def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
         self._data_plane, self._say = data_plane, say
-        self.commands: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
-            "show_pvs": (0, self._show),
-            "pvs_add": (2, self._add),
-            "pvs_remove": (2, self._remove),
-            "pvs_get": (1, self._get),
-            "pvs_clear": (1, self._clear),
+        self.commands: dict[str, Callable[[Sequence[str]], None]] = {
+            "show_pvs": self._show,
+            "pvs_add": self._add,
+            "pvs_remove": self._remove,
+            "pvs_get": self._get,
+            "pvs_clear": self._clear,
         }
 
     def _show(self, _: Sequence[str]) -> None:

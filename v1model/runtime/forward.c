@@ -107,7 +107,7 @@ static void receive(struct vswitch *sw, struct burst *burst, uint32_t number) {
 
 /* Has the thread wake when the next packet leaves its queue. */
 static void set_timer(struct vswitch *sw) {
-    uint64_t next_ns = queues_next_ns(sw), now_ns = clock_now_us(sw) * 1000;
+    uint64_t next_ns = sw->queues->next_ns, now_ns = clock_now_us(sw) * 1000;
     if (next_ns == UINT64_MAX) return;
     uint64_t left_ns = next_ns > now_ns ? next_ns - now_ns : 1;
     struct itimerspec when = {.it_value = {.tv_sec = (time_t)(left_ns / 1000000000u), .tv_nsec = (long)(left_ns % 1000000000u)}};

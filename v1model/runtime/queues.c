@@ -24,6 +24,7 @@ bool queues_admit(struct vswitch *sw, const struct job *job, unsigned priority) 
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t duration_ns(uint64_t packet_ns, uint64_t bits_per_s, uint32_t bytes) {
     return bits_per_s ? larger(packet_ns, (uint64_t)bytes * 8 * NS_PER_S / bits_per_s) : packet_ns;
@@ -31,7 +32,7 @@ static uint64_t duration_ns(uint64_t packet_ns, uint64_t bits_per_s, uint32_t by
 
 static void count_sent(struct port_queues *queues, struct queue *queue, uint64_t at_ns, uint32_t bytes) {
     queue->sent++;
-    queue->free_ns = at_ns + duration_ns(queue->packet_ns, queue->limits.bits_per_s, bytes);
+    queues->ready_ns[queue - queues->queue] = at_ns + duration_ns(queue->packet_ns, queue->limits.bits_per_s, bytes);
     queues->free_ns = at_ns + duration_ns(queues->packet_ns, queues->bits_per_s, bytes);
 }
 
@@ -39,7 +40,8 @@ bool queues_pass(struct vswitch *sw, struct job *job, unsigned priority) {
     if (sw->queues->waiting) return false;
     struct port_queues *queues = &sw->queues->port[job->egress_port];
     struct queue *queue = queue_of(sw, job->egress_port, priority);
-    uint64_t now_ns = sw->now_us * 1000, at_ns = larger(now_ns, larger(queue->free_ns, queues->free_ns));
+    uint64_t ready_ns = queues->ready_ns[queue - queues->queue];
+    uint64_t now_ns = sw->now_us * 1000, at_ns = larger(now_ns, larger(ready_ns, queues->free_ns));
     bool fits = !queue->limits.depth_bytes || job->packet_length <= queue->limits.depth_bytes;
     if (at_ns > now_ns + 999 || queue->limits.weight || !fits) return false;
     job->congested = false;
@@ -56,6 +58,11 @@ void queues_put(struct vswitch *sw, struct job *job, unsigned priority) {
                      (limits->ecn_bytes && queue->bytes >= limits->ecn_bytes);
     job->queued_ns = sw->now_us * 1000;
     job->queue = (uint8_t)(queue - queues->queue);
+    uint64_t *ready_ns = &queues->ready_ns[job->queue];
+    if (!queue->jobs.first) {
+        *ready_ns = larger(*ready_ns, job->queued_ns);
+        all->next_ns = smaller(all->next_ns, larger(*ready_ns, queues->free_ns));
+    }
     job_push(&queue->jobs, job);
     queues->used |= (uint8_t)(1u << job->queue);
     queue->bytes += job->packet_length;
@@ -65,15 +72,9 @@ void queues_put(struct vswitch *sw, struct job *job, unsigned priority) {
     queues->listed = true;
 }
 
-/* When the first packet of a queue may leave, the other queues of the port left aside. */
-static uint64_t ready_ns(const struct queue *queue) { return larger(queue->free_ns, queue->jobs.first->queued_ns); }
-
 static uint64_t port_next_ns(const struct port_queues *queues) {
     uint64_t next = UINT64_MAX;
-    for (unsigned left = queues->used; left; left &= left - 1) {
-        uint64_t ready = ready_ns(&queues->queue[__builtin_ctz(left)]);
-        if (ready < next) next = ready;
-    }
+    for (unsigned left = queues->used; left; left &= left - 1) next = smaller(next, queues->ready_ns[__builtin_ctz(left)]);
     return larger(next, queues->free_ns);
 }
 
@@ -99,40 +100,30 @@ static struct port_queues *first_port(const struct vswitch *sw, uint64_t *at_ns)
     return first;
 }
 
-uint64_t queues_next_ns(const struct vswitch *sw) {
-    uint64_t at_ns;
-    first_port(sw, &at_ns);
-    return at_ns;
-}
-
 /* The queues whose first packet may leave, a bit for each. */
 static unsigned ready_queues(const struct port_queues *queues, uint64_t at_ns) {
     unsigned ready = 0;
     for (unsigned left = queues->used; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        if (ready_ns(&queues->queue[i]) <= at_ns) ready |= 1u << i;
+        if (queues->ready_ns[i] <= at_ns) ready |= 1u << i;
     }
     return ready;
 }
 
+static unsigned highest(unsigned bits) { return 31u - (unsigned)__builtin_clz(bits); }
+
 /* Strict priority among the queues without a weight, from the highest on; then those with one, as many packets in
  * turn as their weights say. One is ready. */
 static struct queue *choose(struct port_queues *queues, uint64_t at_ns) {
-    unsigned ready = ready_queues(queues, at_ns);
-    for (unsigned left = ready; left;) {
-        unsigned highest = 31u - (unsigned)__builtin_clz(left);
-        if (!queues->queue[highest].limits.weight) return &queues->queue[highest];
-        left &= ~(1u << highest);
-    }
-    for (;;) {
-        struct queue *queue = &queues->queue[queues->turn];
-        if (queues->credit && ready >> queues->turn & 1) {
-            queues->credit--;
-            return queue;
-        }
-        queues->turn = (queues->turn + QUEUES - 1) % QUEUES;
+    unsigned ready = ready_queues(queues, at_ns), strict = ready & ~(unsigned)queues->weighted;
+    if (strict) return &queues->queue[highest(strict)];
+    if (!queues->credit || !(ready >> queues->turn & 1)) {
+        unsigned after = ready & ((1u << queues->turn) - 1);
+        queues->turn = highest(after ? after : ready);
         queues->credit = queues->queue[queues->turn].limits.weight;
     }
+    queues->credit--;
+    return &queues->queue[queues->turn];
 }
 
 static uint64_t interval_ns(uint64_t packets_per_s) { return packets_per_s ? NS_PER_S / packets_per_s : 0; }
@@ -140,18 +131,24 @@ static uint64_t interval_ns(uint64_t packets_per_s) { return packets_per_s ? NS_
 static struct job *take(struct vswitch *sw, struct port_queues *queues, uint64_t at_ns) {
     struct queue *queue = choose(queues, at_ns);
     struct job *job = job_pop(&queue->jobs);
-    if (!queue->jobs.first) queues->used &= (uint8_t)~(1u << job->queue);
     queue->bytes -= job->packet_length;
     queues->packets--;
     sw->queues->waiting--;
     count_sent(queues, queue, at_ns, job->packet_length);
+    uint64_t *ready_ns = &queues->ready_ns[job->queue];
+    if (queue->jobs.first)
+        *ready_ns = larger(*ready_ns, queue->jobs.first->queued_ns);
+    else
+        queues->used &= (uint8_t)~(1u << job->queue);
     return job;
 }
 
 void queues_serve(struct vswitch *sw, uint64_t until_us) {
     uint64_t until_ns = until_us > UINT64_MAX / 1000 - 1 ? UINT64_MAX - 1 : until_us * 1000 + 999, at_ns;
-    struct port_queues *queues;
-    while (sw->queues->waiting && (queues = first_port(sw, &at_ns)) && at_ns <= until_ns) {
+    while (sw->queues->next_ns <= until_ns) {
+        struct port_queues *queues = first_port(sw, &at_ns);
+        sw->queues->next_ns = at_ns;
+        if (at_ns > until_ns) return;
         struct job *job = take(sw, queues, at_ns);
         if (!sw->ports.running) sw->now_us = larger(sw->now_us, at_ns / 1000);
         sw->program->leave(sw, job);
@@ -243,6 +240,7 @@ static bool is_limited(const struct port_queues *queues) {
 
 static void changed(struct vswitch *sw, unsigned port) {
     sw->queues->limited[port] = is_limited(&sw->queues->port[port]);
+    sw->queues->next_ns = 0;
     if (sw->ports.running) forward_wake(sw);
 }
 
@@ -259,10 +257,13 @@ void weir_set_port_rate(struct vswitch *sw, uint32_t port, uint64_t packets_per_
 
 void weir_set_queue(struct vswitch *sw, uint32_t port, uint32_t queue, const uint64_t values[7]) {
     switch_lock(sw);
-    struct queue *found = &sw->queues->port[port % PORTS].queue[queue % QUEUES];
+    struct port_queues *queues = &sw->queues->port[port % PORTS];
+    struct queue *found = &queues->queue[queue % QUEUES];
+    uint8_t bit = (uint8_t)(1u << queue % QUEUES);
     memcpy(&found->limits, values, sizeof found->limits);
     found->packet_ns = interval_ns(found->limits.packets_per_s);
-    found->free_ns = 0;
+    queues->ready_ns[queue % QUEUES] = found->jobs.first ? found->jobs.first->queued_ns : 0;
+    queues->weighted = found->limits.weight ? queues->weighted | bit : queues->weighted & (uint8_t)~bit;
     changed(sw, port % PORTS);
     switch_unlock(sw);
 }

@@ -20,16 +20,17 @@ struct queue_limits {
 struct queue {
     struct queue_limits limits;
     struct job_queue jobs;
-    uint64_t bytes, free_ns; /* waiting; when the next packet may leave */
-    uint64_t packet_ns;      /* 1 / packets_per_s */
+    uint64_t bytes;     /* waiting */
+    uint64_t packet_ns; /* 1 / packets_per_s */
     uint64_t sent, dropped, marked;
 };
 
 struct port_queues {
+    uint64_t ready_ns[QUEUES]; /* when the queue's first packet, or its next one, may leave: the port left aside */
     uint64_t packets_per_s, packet_ns, bits_per_s, free_ns;
     uint64_t credit; /* packets that the queue `turn` may still send in its turn */
     uint32_t packets, turn;
-    uint8_t used; /* a bit for each queue with packets */
+    uint8_t used, weighted; /* a bit for each queue with packets, with a weight */
     bool listed;
     struct queue queue[QUEUES];
 };
@@ -37,6 +38,7 @@ struct port_queues {
 struct queues {
     uint32_t per_port; /* priorities from here on are the highest */
     uint32_t waiting;  /* packets in all queues */
+    uint64_t next_ns;  /* of the switch's clock: no packet leaves before; UINT64_MAX: none waits */
     uint32_t listed_count;
     uint16_t listed[PORTS]; /* ports with packets */
     bool limited[PORTS];    /* packets for the others go to egress at once */
@@ -53,8 +55,6 @@ void queues_put(struct vswitch *sw, struct job *job, unsigned priority);
 /* Every packet whose time has come goes through egress, in the order of those times. In the library form the switch's
  * clock stands at that time meanwhile. */
 void queues_serve(struct vswitch *sw, uint64_t until_us);
-/* When the next packet leaves, in ns of the switch's clock; UINT64_MAX: none waits. */
-uint64_t queues_next_ns(const struct vswitch *sw);
 /* Drops what waits. */
 void queues_clear(struct vswitch *sw);
 /* Marks a packet that met a long queue, if it is IPv4 or IPv6 and says that it can be marked (RFC 3168). */

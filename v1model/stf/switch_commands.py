@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from v1model.command_usage import check_count
 from v1model.dataplane import CounterValue, MeterConfig
 from v1model.multicast_nodes import MulticastNodes
 from v1model.stf.names import find
@@ -49,37 +50,35 @@ class SwitchCommands:
         where they are kept elsewhere."""
         self._data_plane, self._say = data_plane, say or (lambda _: None)
         self._nodes: Nodes = nodes or MulticastNodes(data_plane)
-        self._run: dict[str, tuple[int, Callable[[Sequence[str]], None]]] = {
-            "mirroring_add": (2, self._mirroring_add),
-            "mirroring_add_mc": (2, self._mirroring_add_mc),
-            "mirroring_delete": (1, self._mirroring_delete),
-            "mirroring_get": (1, self._mirroring_get),
-            "mc_mgrp_create": (1, self._group_create),
-            "mc_mgrp_destroy": (1, self._group_destroy),
-            "mc_dump": (0, self._group_dump),
-            "mc_node_create": (2, self._node_create),
-            "mc_node_update": (2, self._node_update),
-            "mc_node_associate": (2, self._node_associate),
-            "mc_node_dissociate": (2, self._node_dissociate),
-            "mc_node_destroy": (1, self._node_destroy),
-            "counter_read": (2, self._counter_read),
-            "counter_write": (4, self._counter_write),
-            "register_read": (1, self._register_read),
-            "register_write": (3, self._register_write),
-            "register_reset": (1, self._register_reset),
-            "meter_get_rates": (2, self._meter_get_rates),
-            "meter_set_rates": (3, self._meter_set_rates),
-            "meter_array_set_rates": (2, self._meter_array_set_rates),
+        self._run: dict[str, Callable[[Sequence[str]], None]] = {
+            "mirroring_add": self._mirroring_add,
+            "mirroring_add_mc": self._mirroring_add_mc,
+            "mirroring_delete": self._mirroring_delete,
+            "mirroring_get": self._mirroring_get,
+            "mc_mgrp_create": self._group_create,
+            "mc_mgrp_destroy": self._group_destroy,
+            "mc_dump": self._group_dump,
+            "mc_node_create": self._node_create,
+            "mc_node_update": self._node_update,
+            "mc_node_associate": self._node_associate,
+            "mc_node_dissociate": self._node_dissociate,
+            "mc_node_destroy": self._node_destroy,
+            "counter_read": self._counter_read,
+            "counter_write": self._counter_write,
+            "register_read": self._register_read,
+            "register_write": self._register_write,
+            "register_reset": self._register_reset,
+            "meter_get_rates": self._meter_get_rates,
+            "meter_set_rates": self._meter_set_rates,
+            "meter_array_set_rates": self._meter_array_set_rates,
         }
 
     def run(self, name: str, arguments: Sequence[str]) -> None:
         """Raises ValueError or DataPlaneError."""
         if name not in self._run:
             raise ValueError(f"unknown command {name}")
-        minimum, command = self._run[name]
-        if len(arguments) < minimum:
-            raise ValueError(f"{name} takes {minimum} arguments or more")
-        command(arguments)
+        check_count(name, arguments)
+        self._run[name](arguments)
 
     def names(self) -> Iterable[str]:
         return self._run.keys()

@@ -66,6 +66,15 @@ class LearnedValue:
         else:
             self._consider(block)
 
+    def give_up(self, block: Block) -> bool:
+        """Do not hold a block any more; False if blocks behind it are held."""
+        self.evicted = []
+        if block.children:
+            return False
+        if block.held:
+            self._release(block)
+        return True
+
     def shrink(self) -> None:
         """There is less room: give up what is worth least, until the rest fits."""
         self.evicted = []

@@ -71,6 +71,12 @@ class Reference:
         self._put(key, block.held)
         return IN_POOL if key in self._pool else int(block.held)
 
+    def give_up(self, key: Key, /) -> bool:
+        block = self._history.blocks.get(key)
+        is_given_up = block is None or self._learned.give_up(block)
+        self._give_up()
+        return is_given_up
+
     def _give_up(self) -> None:
         for key in self._learned.evicted:
             self._put(key, False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from controller.policies.base import NOTHING, Policy
-from controller.policies.events import Admit, Decision, Evict, Found, Hits, HomeLoad, Key, Lost, Miss
+from controller.policies.events import Admit, Decision, Demoted, Evict, Found, Hits, HomeLoad, Key, Lost, Miss
 from controller.policies.explain import VALUED_ACCESSES, Account, Tenancy
 from controller.policies.reuse.appraiser import Appraiser
 from controller.policies.reuse.native import IN_POOL, UNKNOWN, Core, compiled
@@ -123,6 +123,13 @@ class Reuse(Policy):
             evicted.append(self._evict(victim))
         self._enter(self._appraiser_for(self._tenant), key, event.fragments)
         return evicted
+
+    def demoted(self, event: Demoted) -> Sequence[Decision]:
+        """Evict such a block, unless it is pinned or blocks behind it are wanted."""
+        key = event.key
+        if key in self.pinned or not self._appraiser_of(key).core.give_up(key):
+            return NOTHING
+        return super().demoted(event)
 
     def home_load(self, event: HomeLoad) -> None:
         self._worth.home_load(event.home, event.wait_s, event.link_bit_s)

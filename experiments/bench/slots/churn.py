@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 from statistics import fmean
 
 from controller.config import PoolSize, Thresholds
-from controller.operations import HotMiss, Install, PacketOperation, Result, TableOperation
+from controller.operations import HotMiss, Install, PoolPacket, Result, TableOperation
 from controller.policies import make_policy
 from controller.pool.pool import Pool
 from controller.pool.residual_value import ResidualValue
@@ -33,7 +33,7 @@ class Obedient:
         """Done."""
         return [Result.OK] * len(operations)
 
-    def send(self, packets: Sequence[PacketOperation]) -> None:
+    def send(self, packets: Sequence[PoolPacket]) -> None:
         """Nobody is there to get them."""
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:

@@ -8,6 +8,7 @@ from controller.policies import (
     OWN_POLICIES,
     POLICY_NAMES,
     Admit,
+    Demoted,
     Evict,
     Found,
     Hits,
@@ -50,6 +51,7 @@ events = st.one_of(
     st.builds(lambda key: Found(key, 0.0), keys),
     st.builds(Pin, keys, st.just(0.0)),
     st.builds(Unpin, keys, st.just(0.0)),
+    st.builds(Demoted, keys, st.just(0.0)),
 )
 
 

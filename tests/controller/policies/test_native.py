@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin
+from controller.policies import Admit, Demoted, Event, Evict, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin
 from controller.policies.checked import Checked
 from controller.policies.reuse import native
 from controller.policies.reuse import reuse as module
@@ -97,6 +97,8 @@ def test_same_decisions_whatever_happens(
         elif what < 0.09:
             for key in list(policies[0].policy.pinned):
                 same(policies, Unpin(key, now_s))
+        elif what < 0.12:
+            same(policies, Demoted(chooser.choice(held or [0]) if what < 0.11 else block, now_s))
         elif what < 0.2 and seed % 2 == 0:
             continue
         times = chooser.choice((1, 1, 1, 2, 40))
@@ -108,6 +110,21 @@ def test_same_decisions_whatever_happens(
     ours, reference = (policy.policy.core for policy in policies)  # type: ignore[attr-defined]
     assert ours.known() == reference.known()
     assert ours.known() < 400 or seed % 2
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_what_is_demoted_leaves_with_the_last_of_its_chain_first(
+    compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, pure: bool
+) -> None:
+    policy = both(compiled, monkeypatch, capacity_blocks=9)[pure]
+    for depth in range(4):
+        policy.handle(Miss(depth, 0.0, depth, 4, depth - 1 if depth else None))
+    assert not policy.handle(Demoted(2, 1.0))  # the block behind it is wanted
+    assert [policy.handle(Demoted(key, 1.0)) for key in (3, 2)] == [(Evict(3, 0.0),), (Evict(2, 0.0),)]
+    assert set(policy) == {0, 1}
+    policy.handle(Pin(1, 2.0))
+    assert not policy.handle(Demoted(1, 2.0))
+    assert policy.handle(Miss(2, 3.0, 2, 4, 1)) == (Admit(2),)
 
 
 @pytest.mark.parametrize("part", ["learning", "memory", "lookahead", "prefix", "worth"])

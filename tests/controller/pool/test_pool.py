@@ -23,7 +23,7 @@ from controller.operations import (
 )
 from controller.policies import Decision, Hits, HomeLoad, Lost, Miss, make_policy
 from controller.policies.eventlog import read_events, to_line
-from controller.pool.expected import WINDOW_S
+from controller.pool.fair_pace import WINDOW_S
 from controller.pool.pool import Pool
 from controller.pool.residual_value import ResidualValue
 from hostlib.protocol import wire

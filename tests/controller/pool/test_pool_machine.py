@@ -20,7 +20,8 @@ from controller.operations import (
     Result,
 )
 from hostlib.protocol import wire
-from tests.controller.pool_world import OWN_POLICIES, TENANT, World
+from hostlib.protocol.hints import Hint
+from tests.controller.pool_world import OWN_POLICIES, TENANT, World, hint
 
 if TYPE_CHECKING:
     pass
@@ -98,6 +99,16 @@ class PoolMachine(RuleBasedStateMachine):
             with contextlib.suppress(ConnectionLostError):
                 self.world.pool.answered(Answer(request.destination, message), self.now_s)
 
+    @rule(
+        number=st.integers(0, 8),
+        kind=st.sampled_from([Hint.RETAIN, Hint.RETAIN, Hint.DEMOTE, Hint.PREFETCH]),
+        seconds=st.integers(0, 3),
+    )
+    def hint(self, number: int, kind: Hint, seconds: int) -> None:
+        with contextlib.suppress(ConnectionLostError):
+            self.world.pool.answered(hint(number, kind, seconds), self.now_s)
+            self.world.pool.commit(self.now_s)
+
     @precondition(lambda self: not self.world.adapter.lost)
     @rule()
     def lose_connection(self) -> None:
@@ -148,6 +159,13 @@ class PoolMachine(RuleBasedStateMachine):
         counts = self.world.pool.counts
         assert counts.reclaimed + counts.held_elsewhere <= self.saved
         assert all(leaving in self.world.pool.resident for leaving in self.world.pool.reclaims)
+
+    @invariant()
+    def what_is_retained_is_pinned_and_resident(self) -> None:
+        pool = self.world.pool
+        retained = set(pool._hints._retained)
+        assert self.world.policy.pinned == retained
+        assert retained <= pool.resident.keys() or self.world.adapter.lost
 
     @invariant()
     def the_record_is_the_switch_s(self) -> None:

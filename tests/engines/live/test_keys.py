@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import hashlib
 import re
+import time
 from concurrent.futures import Future, wait
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +34,7 @@ from vllm.v1.request import Request
 from engines.vllm import keys as keys_module
 from engines.vllm import media
 from engines.vllm.adapters import AdapterNames
+from engines.vllm.errors import AdapterChangedError
 from engines.vllm.keys import EngineKeys, RequestKeys
 from engines.vllm.media import MediaNames
 from engines.vllm.resolved import Resolved
@@ -305,6 +308,31 @@ def test_until_the_weights_have_a_name_nothing_is_shared(
     assert named is not None
     assert named.extend(32) == named_by(engine_keys(), request(TEXT)).extend(32)  # type: ignore[union-attr]
     assert "weights w, settings settings: KV is shared with the engines of tenant 0" in engine.health()
+
+
+def test_an_adapter_written_anew_while_the_weights_had_no_name_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """vLLM's own cache may hold KV of the one before."""
+    monkeypatch.setattr(keys_module, "START_PAUSE_S", 0.0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    adapter = tmp_path / "sql"
+    adapter.mkdir()
+    one = request(TEXT, lora_request=LoRARequest("sql", 1, str(adapter)))
+    weights: Future[str] = Future()
+    engine = engine_keys(weights)
+    for content in (b"one", b"other"):
+        (adapter / "adapter_model.safetensors").write_bytes(content)
+        assert named_by(engine, one) is None
+    weights.set_result("w")
+
+    def ask_until_its_files_are_hashed() -> None:
+        for _ in range(1000):
+            named_by(engine, one)
+            time.sleep(0.005)
+
+    with pytest.raises(AdapterChangedError):
+        ask_until_its_files_are_hashed()
 
 
 def test_weights_replaced_before_they_had_a_name_are_shared_with_nobody(

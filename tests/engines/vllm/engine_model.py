@@ -150,6 +150,17 @@ class EngineModel:
         self.runner.weights += 1
         self.side.weights_changed("reload_weights")
 
+    def sleep(self) -> None:
+        """/sleep and /wake_up: requests are preempted, and the KV memory comes back with anything in it."""
+        self.scheduler.preempt_all()
+        while self.queue:
+            self.scheduler.update(self.queue.popleft())
+        self.cache.reset()
+        self.side.reset()
+        self.side.weights_changed("sleep")
+        for memory in self.memories:
+            memory.content = {place: bytes(len(content)) for place, content in memory.content.items()}
+
     # The core's loop
 
     @property

@@ -86,6 +86,23 @@ def test_nothing_is_stored_of_a_step_whose_load_failed_in_another_connector(orde
     assert len(engine.pool.objects) == (0 if order == "v2" else 2 * 5)
 
 
+def test_nothing_is_stored_of_what_waited_while_the_engine_slept() -> None:
+    """Sleeping gives the KV memory back. What a step with a load computed waits for the next one."""
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT, max_tokens=1)
+    first.run()
+    stored = dict(first.pool.objects)
+    second = another(first)
+    second.add("b", [*PROMPT, 2, 2, 2, 2, 2], max_tokens=1)
+    while second.scheduler.requests:
+        second.step()
+    second.sleep()
+    second.add("c", PROMPT[::-1])
+    second.run()
+    check(second)
+    assert stored.items() <= first.pool.objects.items()
+
+
 def test_what_is_cached_of_an_adapter_is_not_stored_under_the_name_of_another_one_at_its_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

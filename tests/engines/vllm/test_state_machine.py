@@ -77,6 +77,12 @@ class Engines(RuleBasedStateMachine):
     def new_weights(self, engine: int) -> None:
         self.engines[engine].change_weights()
 
+    @rule(engine=st.sampled_from([0, 1]))
+    def sleep(self, engine: int) -> None:
+        one = self.engines[engine]
+        if not any(request.state == "loading" for request in one.scheduler.requests.values()):
+            one.sleep()
+
     @rule(engine=st.sampled_from([0, 1]), accepted=st.integers(0, 3))
     def accept(self, engine: int, accepted: int) -> None:
         self.engines[engine].scheduler.accepts = lambda drafts: accepted

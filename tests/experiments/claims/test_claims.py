@@ -8,7 +8,7 @@ import pytest
 from experiments.claims import __main__ as claims
 from experiments.claims import ranks
 from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, scenario
-from experiments.claims.live import MODES, ROWS, ratio
+from experiments.claims.live import MODES, ROWS, compared, ratios
 from experiments.claims.live import scenario as live_scenario
 from experiments.simulate.emulate import Emulator
 from experiments.study.live import simulated
@@ -19,7 +19,8 @@ from workload.rank_loads import WAYS
 
 def test_every_case_can_be_simulated() -> None:
     for work in WORKS.values():
-        assert work.condition
+        assert "NVLink" in work.condition
+        assert any(word in work.condition for word in ("free routing", "affinity", "nodes"))
         for name in SYSTEMS:
             check(scenario(work, name, 20, 1, {}))
     assert {name for pair in CLAIMS for name in pair} <= set(SYSTEMS)
@@ -30,7 +31,7 @@ def test_claims_are_written_with_all_that_they_depend_on(tmp_path: Path) -> None
     assert claims.main([*chosen, "--jobs=1", f"--results={tmp_path}", "-q"]) == 0
     head, _, row = (tmp_path / "claims.md").read_text().splitlines()
     assert head.count("|") == row.count("|")
-    assert "1 node writes, 4 read within 20 ms" in row
+    assert "1 node writes, 4 others read within 20 ms, no NVLink" in row
     assert "pending table" in row
     assert_described("claims", tmp_path / "summary.json")
     summary = json.loads((tmp_path / "summary.json").read_text())
@@ -55,12 +56,21 @@ def test_rows_that_are_played_can_be_simulated_as_the_emulator_carries_them_out(
 
 def test_ratios_are_of_the_same_seeds() -> None:
     records = [
-        {"row": "a", "mode": mode, "seed": seed, "played": {"mean_s": seconds}}
+        {
+            "row": "a",
+            "mode": mode,
+            "seed": seed,
+            "played": {"mean_s": seconds},
+            "simulated": {"mean_s": seconds * (1.1 if mode == "merging" else 1.0)},
+        }
         for seed, mode, seconds in (
             (1, "no_pool", 2.0),
             (1, "merging", 1.0),
             (2, "merging", 1.5),
             (2, "no_pool", 3.0),
+            (3, "no_pool", 3.0),
         )
     ]
-    assert ratio(records, "a", "played").mean == 0.5
+    assert ratios(records, "a", "played") == {1: 0.5, 2: 0.5}
+    live, ours, apart = compared(records, "a")
+    assert (live.mean, ours.mean, apart.mean) == pytest.approx((0.5, 0.55, -0.05))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib.client.client_options import ClientOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.hints import Hint, Outcome
+from hostlib.protocol.members import State
 from hostlib.storage.store import StoreOptions
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import TENANT
@@ -130,5 +133,37 @@ def test_hints_get_through_a_network_that_loses_packets() -> None:
         assert set(await asyncio.gather(*hints)) == {Outcome.DONE}
         sent = [message for _, message in one.sent(NODE, wire.OP_STAT) if message.flags & wire.FLAG_HINT]
         assert len(sent) > 10
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(("answer", "hinted"), [(None, 0), (False, 0), (True, 1)])
+def test_the_controller_hears_of_hints_that_pools_take_and_says_what_became_of_them(
+    answer: bool | None, hinted: int
+) -> None:
+    controller = "10.255.255.254"
+    heard: list[wire.Message] = []
+
+    async def main() -> None:
+        one = world(options=ClientOptions(controller=controller))
+        one.announce(State.UP)
+        port = one.network.port(controller)
+
+        def take(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            hints = [said for said in map(wire.decode, map(bytes, datagrams)) if said.op == wire.OP_STAT]
+            heard.extend(hints)
+            for said in hints if answer is not None else ():
+                found = said._replace(op=wire.OP_FOUND, fragments=1, recompute_ms=int(bool(answer)))
+                port.send(source, [wire.encode(found)])
+
+        port.set_receiver(take)
+        await put(one, 0)
+        assert await one.client.hint(ref(0), Hint.RETAIN, 100) is Outcome.DONE  # the home does it
+        assert await one.client.hint(ref(0), Hint.PREFETCH) is Outcome.DONE
+        missing = Outcome.DONE if answer else Outcome.NOT_FOUND
+        assert await one.client.hint(ref(7), Hint.DEMOTE) is missing
+        assert one.client.stats.pools_hinted == 2 * hinted
+        assert {said.backlog_ms for said in heard} == {Hint.RETAIN, Hint.DEMOTE}
+        assert {said.flags for said in heard} == {wire.FLAG_BYPASS | wire.FLAG_HINT}
 
     run_virtual(main())

@@ -254,6 +254,26 @@ def test_a_put_outlives_a_switch_that_is_restarted() -> None:
     run_virtual(main())
 
 
+@pytest.mark.parametrize("down_s", [1.8, 3.0])
+def test_a_put_outlives_a_restarted_switch_behind_which_homes_come_back_one_by_one(down_s: float) -> None:
+    async def main() -> None:
+        world = World(replicas=2, controller="10.255.255.254")
+        world.announce(UP, UP, UP)
+        await asyncio.sleep(0.1)
+        first, second = world.homes(1, 2)
+        world.network.dead.update(world.nodes)
+        put = asyncio.create_task(world.client.put(ref(1), content(1), replicas=2))
+        await asyncio.sleep(down_s)
+        world.network.dead -= world.nodes.keys() - {second}
+        await asyncio.sleep(1.0)
+        assert not put.done()
+        world.network.dead.clear()
+        await put
+        assert {first, second} <= set(world.holders(1))
+
+    run_virtual(main())
+
+
 def test_a_put_waits_for_enough_homes_to_be_up_again_but_not_for_long() -> None:
     async def main() -> None:
         world = World(homes=3, replicas=2)

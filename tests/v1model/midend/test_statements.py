@@ -93,6 +93,11 @@ def test_for_in_stack_visits_every_element(tmp_path: Path) -> None:
     assert found.metadata["x"] == 7
 
 
+def test_for_in_list_of_integers_gives_them_the_width_of_the_variable(tmp_path: Path) -> None:
+    found = run(tmp_path, "for (bit<8> i in (list<int>) { 3, 4 }) { meta.x = meta.x + i; }")
+    assert found.metadata["x"] == 7
+
+
 def test_headers_declared_in_a_loop_start_invalid_each_time(tmp_path: Path) -> None:
     found = run(
         tmp_path,

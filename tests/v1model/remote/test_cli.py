@@ -235,7 +235,14 @@ def test_a_group_keeps_its_watched_ports(shell: Shell) -> None:
         ("table_add route drop 10.0.0.256 =>", "256"),
         ("table_add acl drop 0&&&0 0->1 =>", "need a priority"),
         ("table_delete route 5", "no entry with handle 5"),
-        ("table_add route", "takes 2 arguments or more"),
+        ("table_add acl drop 0&&&0 0->1 => 4 5", "takes 0 parameters.*the last number, 5, is the priority"),
+        ("table_add route", r"takes other arguments: table_add TABLE ACTION \[MATCH...\]"),
+        ("table_dump route acl", "takes other arguments: table_dump TABLE"),
+        ("register_write cells 0 1 2", "takes other arguments: register_write REGISTER INDEX VALUE"),
+        ("mirroring_add 1 2 3", "takes other arguments: mirroring_add SESSION PORT"),
+        ("meter_set_rates rate 0 1:1", "takes other arguments: meter_set_rates METER INDEX RATE:BURST RATE"),
+        ("set_queue_depth 1 2 3 4", "takes other arguments"),
+        ("help frobnicate", "unknown command frobnicate"),
         ("register_read nowhere 0", "no register nowhere"),
         ("act_prof_create_member nowhere drop", "no action profile nowhere; there are: In.paths"),
         ("act_prof_dump_member paths 7", "In.paths has no member with handle 7"),
@@ -246,7 +253,7 @@ def test_a_group_keeps_its_watched_ports(shell: Shell) -> None:
         ("pvs_remove known 77", "Pa.known has no such member"),
         ("mirroring_delete 99999999999999999999", "99999999999999999999 is out of range"),
         ("meter_array_set_rates rate inf:1 1:1", "RATE:BURST is expected"),
-        ("meter_array_set_rates rate x", "RATE:BURST is expected"),
+        ("meter_array_set_rates rate x y", "RATE:BURST is expected"),
         ("mc_mgrp_create one", "'one' is not a number"),
     ],
 )
@@ -303,9 +310,20 @@ WORDS = (
 )
 
 
+def test_help_says_what_commands_take(shell: Shell) -> None:
+    assert shell("help register_write", "? table_dump swap_configs shell") == [
+        "register_write REGISTER INDEX VALUE",
+        "table_dump TABLE",
+        "swap_configs",
+        "shell is not supported: use the shell itself",
+    ]
+
+
 def test_any_words_after_any_command_are_done_or_refused(shell: Shell) -> None:
     random = Random(7)
-    commands = sorted({*shell("help")[0].split("\n")} - {"write_config_to_file", "load_new_config_file"})
+    commands = sorted(
+        {line.split()[0] for line in shell("help")} - {"write_config_to_file", "load_new_config_file"}
+    )
     for _ in range(600):
         words = random.choices(WORDS, k=random.randint(0, 6))
         with suppress(DataPlaneError, OSError, ValueError):

@@ -60,7 +60,7 @@ def test_fulfilled(text: str) -> None:
         ("check_counter seen(4) packets == 2", r"line 1: .*4"),
         ("check_counter hits($B) packets == 2", r"line 1: no entry has the label B"),
         ("register_write nothing 1 2", r"no register nothing"),
-        ("register_write cells 1", r"register_write takes 3 arguments or more"),
+        ("register_write cells 1", r"takes other arguments: register_write REGISTER INDEX VALUE"),
         ("mc_node_associate 1 0", r"no multicast group 1"),
         ("mc_mgrp_create 1\nmc_node_associate 1 0", r"no multicast node 0"),
     ],

@@ -87,6 +87,20 @@ def test_composite_values_are_shown_in_their_own_places(make: Make, caplog: pyte
     ]
 
 
+def test_varbits_are_shown_as_far_as_they_reach(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    switch = make(
+        types="header short_t { bit<8> a; varbit<24> b; } header long_t { varbit<320> b; }",
+        headers="short_t short; long_t long;",
+        parser="state start { packet.extract(hdr.h); packet.extract(hdr.short, (bit<32>) hdr.h.b);"
+        "packet.extract(hdr.long, (bit<32>) hdr.h.b); transition accept; }",
+        ingress='log_msg("{} {} {}", { hdr.short, hdr.long.b, hdr.h.a });',
+    )
+    with caplog.at_level("INFO", "v1model.program"):
+        switch.inject(1, frame(5, 0, payload=b"\x07"))
+        switch.inject(1, frame(5, 16, payload=b"\x07\x01\x02\x03\x04"))
+    assert caplog.messages == ["(a:7,b:(empty)) (empty) 5", "(a:7,b:0x0102) 0x0304 5"]
+
+
 @pytest.mark.parametrize(
     ("declarations", "apply"),
     [

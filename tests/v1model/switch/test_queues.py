@@ -116,6 +116,33 @@ def test_weights_are_packets_in_turn(switch: Switch) -> None:
     assert order == [0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0]
 
 
+def test_a_queue_without_packets_loses_its_turn(switch: Switch) -> None:
+    switch.limit_queues({"packets_per_s": 1000}, PORT)
+    for priority, weight in ((1, 2), (4, 1), (6, 1)):
+        switch.limit_queues({"weight": weight}, PORT, priority)
+    packets = [frame(1)] * 5 + [frame(6)] * 2
+    assert [output.data[0] for output in sent(switch, *packets)] == [1, 1, 6, 1, 1, 6, 1]
+
+
+def test_ports_with_packets_are_served_in_the_order_of_their_times(make: Make) -> None:
+    switch = make(ingress="std.egress_spec = (bit<9>) hdr.h.a;")
+    for port, rate in ((3, 1000), (4, 400), (5, 250)):
+        switch.limit_queues({"packets_per_s": rate}, port)
+    outputs = sent(switch, *[frame(port) for port in (5, 4, 3)] * 3)
+    assert [(output.time_us, output.port) for output in outputs if output.time_us] == [
+        *((1000, 3), (2000, 3), (2500, 4)),
+        *((4000, 5), (5000, 4), (8000, 5)),
+    ]
+
+
+def test_a_rate_that_is_raised_holds_for_what_waits(switch: Switch) -> None:
+    switch.limit_queues({"packets_per_s": 10}, PORT)
+    for _ in range(3):
+        switch.inject(1, frame(), 0)
+    switch.limit_queues({"packets_per_s": 1000}, PORT)
+    assert [output.time_us for output in switch.advance(2000)] == [0, 1000]
+
+
 def test_strict_priority_stands_before_weights(switch: Switch) -> None:
     switch.limit_queues({"packets_per_s": 1000}, PORT)
     switch.limit_queues({"weight": 1}, PORT, 0)

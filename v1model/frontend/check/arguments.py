@@ -98,7 +98,7 @@ def _take(signature: Signature, argument: ast.Argument, name: str, given: dict[s
         raise CompileError(f"{signature.name!r} has no parameter {name!r}", argument.span)
     if name in given:
         raise CompileError(f"parameter {name!r} of {signature.name!r} is given twice", argument.span)
-    if argument.name is None and any(other.name is not None for other in given.values()):
+    if any((other.name is None) != (argument.name is None) for other in given.values()):
         raise CompileError("either all arguments are named or none is", argument.span)
     given[name] = argument
 

@@ -190,6 +190,7 @@ def _resolve_indexed_slice(node: ast.Slice, kind: BitType | IntegerType) -> None
         low = node.low.constant
     else:
         low = 0
+        node.is_moving = True
         node.base = check_binary(ast.Binary(node.span, ">>", node.base, node.low))
         if isinstance(kind, BitType) and kind.signed:
             raise UnsupportedError("a slice of a signed value at a position not known before", node.span)

@@ -30,6 +30,8 @@ def _obstacle(node: ast.Expression) -> str:
                 return _obstacle(node.base)
         case ast.Index():
             return _obstacle(node.base)
+        case ast.Slice(is_moving=True):
+            return "the position of the slice is not known at compile time"
         case ast.Slice():
             return _obstacle(node.base)
         case ast.Cast():

@@ -58,6 +58,12 @@ def no_member(node: ast.Member, names: Iterable[str]) -> CompileError:
     """The error for a member that the base does not have."""
     close = difflib.get_close_matches(node.member, list(names), n=1)
     hint = f"did you mean {close[0]!r}?" if close else ""
+    if (
+        node.member in ("hit", "miss", "action_run")
+        and isinstance(node.base, ast.Call)
+        and node.base.kind == "apply"
+    ):
+        hint = f"it is a field: write .{node.member} without parentheses"
     message = f"{show(node.base.type)} has no member {node.member!r}"
     return CompileError(message, node.span, hint, missing=node.member)
 

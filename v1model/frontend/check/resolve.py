@@ -211,5 +211,7 @@ def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
     found = complete(c, ref)
     if isinstance(found, _COMPILE_TIME_TYPES):
         hint = "give it a width, as in bit<32>" if isinstance(found, IntegerType) else ""
+        if isinstance(found, DeclaredType) and isinstance(found.declaration, ast.ExternDeclaration):
+            hint = f"an instance is made with what its constructor takes: {show(found)}(...) name;"
         raise CompileError(f"{what} cannot have type {show(found)}", ref.span, hint)
     return found

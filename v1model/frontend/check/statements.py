@@ -19,6 +19,7 @@ from v1model.frontend.types import (
     BoolType,
     EnumType,
     ErrorType,
+    IntegerType,
     ListType,
     NewType,
     SetType,
@@ -127,7 +128,9 @@ def _switch(c: Context, node: ast.Switch) -> None:
     node.on_action = is_action_run(node.subject)
     subject = node.subject.type
     if not isinstance(subject, BitType | EnumType | ErrorType | NewType):
-        raise CompileError(f"'switch' cannot be used with {show(subject)}", node.subject.span)
+        is_applied = isinstance(node.subject, ast.Call) and node.subject.kind == "apply"
+        hint = "write .action_run behind apply()" if is_applied else ""
+        raise CompileError(f"'switch' cannot be used with {show(subject)}", node.subject.span, hint)
     seen: dict[object, ast.Expression] = {}
     for position, case in enumerate(node.cases):
         case.labels = [_switch_label(c, node, subject, label) for label in case.labels]
@@ -198,6 +201,8 @@ def _for_in(c: Context, node: ast.ForIn) -> None:
             node.collection = convert(node.collection, TupleType((variable,) * len(elements)))
         case StackType(element) | ListType(element) if element == variable:
             pass
+        case ListType(IntegerType()) if isinstance(variable, BitType):
+            pass  # each element becomes as wide as the variable
         case found:
             raise CompileError(f"cannot loop over {show(found)} with {show(variable)}", node.collection.span)
     with c.nested():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from v1model.diagnostics import Diagnostics
 from v1model.errors import CompileError
 from v1model.frontend import ast
+from v1model.frontend.dialects import word_hint
 from v1model.frontend.lexer import END, END_PRAGMA, IDENTIFIER, RIGHT_SHIFT_HALF, Token
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Cursor:
     def fail(self, message: str, hint: str = "", *, missing: str = "") -> NoReturn:
         """Refuses the present token; `missing`: the name that it needs."""
         found = {END: "the end of the file", END_PRAGMA: "the end of the line"}.get(self.kind)
+        hint = hint or word_hint(self.tokens[self.position - 1], self.token)
         raise CompileError(
             f"{message}, found {found or _quote(self.token.text)}", self.span, hint, missing=missing
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model.errors import CompileError
 from v1model.frontend import ast
+from v1model.frontend.dialects import HINTS, statement_hint
 from v1model.frontend.lexer import IDENTIFIER, RIGHT_SHIFT_HALF
 from v1model.frontend.parser import types
 from v1model.frontend.parser.annotations import annotation_list
@@ -53,18 +54,15 @@ def assignment_or_call(p: Cursor) -> ast.Statement:
         value = expression(p)
         return ast.Assignment(join(target.span, value.span), target, value, operator)
     if isinstance(target, ast.Call) and isinstance(target.callee, ast.Name) and p.kind == "{":
-        hint = "a loop is 'for', as in for (bit<8> i in 8w1 .. 8w4) { ... }"
-        what = f"{target.callee.name!r} begins no statement"
-        raise CompileError(
-            what, target.span, hint if target.callee.name in ("while", "loop", "repeat") else ""
-        )
-    if isinstance(target, ast.Name) and p.kind == IDENTIFIER:
-        hint = "a type must be declared before it is used"
+        word = target.callee.name
+        raise CompileError(f"{word!r} begins no statement", target.span, HINTS.get(word, ""))
+    if isinstance(target, ast.Name) and p.kind in (IDENTIFIER, "int", "bit"):
+        hint = HINTS.get(target.name, "a type must be declared before it is used")
         raise CompileError(
             f"{target.name!r} is no type that is declared", target.span, hint, missing=target.name
         )
     if not isinstance(target, ast.Call):
-        p.fail("expected '=' or a call")
+        p.fail("expected '=' or a call", statement_hint(p.token, p.peek()))
     return ast.CallStatement(target.span, target)
 
 

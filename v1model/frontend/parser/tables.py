@@ -41,7 +41,8 @@ def _property(p: Cursor, table: ast.TableDeclaration, given: set[str]) -> None:
         case "entries":
             entries = p.braced(_entry)
             if entries and "key" not in given:
-                raise CompileError("the entries of a table must stand behind its key", name.span)
+                hint = "a table without a key has none: it always does its default_action"
+                raise CompileError("the entries of a table must stand behind its key", name.span, hint)
             table.entries_const, table.entries = is_const, entries
         case "default_action":
             table.default_action_const, table.default_action = is_const, _default_action(p)

@@ -18,7 +18,7 @@ KINDS = {
     "deprecated": "calls of what is marked @deprecated",
     "ignore-prop": "table properties that are not known, keys that are constants",
     "invalid-header": "fields of a header that is not valid there, or perhaps not",
-    "mismatch": "negative values as bit<>",
+    "mismatch": "negative values as bit<>, messages with other than one value for each {}",
     "overflow": "values that do not fit, shifts by as much as the width",
     "parser-transition": "select cases behind one that takes all, states that end without a transition",
     "shadow": "names that hide an outer one",

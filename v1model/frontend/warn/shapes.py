@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from v1model.frontend import ast
 from v1model.frontend.check.builtins import size_bits
 from v1model.frontend.check.show import show
-from v1model.frontend.types import BitType, DeclaredType, IntegerType, RecordType
+from v1model.frontend.types import BitType, DeclaredType, IntegerType, RecordType, TupleType, Type
 from v1model.frontend.warn.nodes import walk
 
 if TYPE_CHECKING:
     from v1model.diagnostics import Diagnostics
+
+# Of a message: a brace that a backslash makes a character, or a place for a value.
+PLACE = re.compile(r"\\([{}])|\{\}")
 
 
 def warn_shapes(declaration: ast.Declaration, diagnostics: Diagnostics) -> None:
@@ -25,6 +29,7 @@ def warn_shapes(declaration: ast.Declaration, diagnostics: Diagnostics) -> None:
             case ast.Call():
                 _warn_deprecated(node.declaration, node.span, diagnostics)
                 _bits_on_the_wire(node, diagnostics)
+                _places_of_message(node, diagnostics)
             case ast.Instantiation():
                 found = node.type_ref.resolved
                 if isinstance(found, DeclaredType):
@@ -90,6 +95,27 @@ def _bits_on_the_wire(node: ast.Call, diagnostics: Diagnostics) -> None:
         message = f"header {found.name!r} has {bits} bits, no whole number of bytes"
         hint = f"on the wire {-bits % 8} bits of padding follow it: declare them, as bit<{-bits % 8}>"
         diagnostics.warn("unsupported", message, found.declaration.span, hint)
+
+
+def _places_of_message(node: ast.Call, diagnostics: Diagnostics) -> None:
+    """A log_msg whose text has more or fewer places {} than there are values."""
+    if node.kind != "extern_function" or node.declaration is None or node.declaration.name != "log_msg":
+        return
+    text, *values = [argument.value for argument in node.arguments]
+    if text is None or not isinstance(text.constant, str):
+        return
+    places = sum(match[1] is None for match in PLACE.finditer(text.constant))
+    count = sum(_values_of(value.type) for value in values if value is not None)
+    if places != count:
+        message = f"the message has {{}} {places} times, and values: {count}"
+        diagnostics.warn("mismatch", message, node.span, "each {} stands for a value, and \\{\\} for braces")
+
+
+def _values_of(kind: Type | None) -> int:
+    """How many places the data of a message fills: a list or struct one for each of its parts."""
+    if isinstance(kind, TupleType):
+        return len(kind.elements)
+    return len(kind.fields) if isinstance(kind, RecordType) and kind.kind == "struct" else 1
 
 
 def _cases(node: ast.Select, diagnostics: Diagnostics) -> None:

@@ -49,6 +49,10 @@ class Core(Protocol):
     def hits(self, key: Key, times: int, /) -> int:
         """The same of a block of which nothing new was said; UNKNOWN if it is not remembered."""
 
+    def give_up(self, key: Key, /) -> bool:
+        """A block is not wanted any more, until it is asked for again; False, and nothing changes, where
+        blocks behind it are wanted."""
+
     def resize(self, blocks: int, slots: int, /) -> None:
         """From now on there is room for so many; what is worth least beyond that is not wanted any more.
         ValueError."""

@@ -63,6 +63,13 @@ PyObject *weir_core_ask(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return ask_all(core, id, (uint32_t)times);
 }
 
+PyObject *weir_core_give_up(PyObject *self, PyObject *key) {
+    Core *core = (Core *)self;
+    uint32_t id = weir_find(core, key);
+    if (id == NONE && PyErr_Occurred()) return NULL;
+    return PyBool_FromLong(id == NONE || !core->blocks[id].is_known || weir_give_up(core, id));
+}
+
 PyObject *weir_core_hits(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Core *core = (Core *)self;
     if (n != 2) return PyErr_Format(PyExc_TypeError, "hits takes 2 arguments");

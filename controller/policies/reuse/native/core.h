@@ -136,6 +136,7 @@ void weir_ask_learned(Core *core, uint32_t id, uint32_t times);
 void weir_resize(Core *core, uint32_t id, int32_t fragments);
 void weir_end_tick(Core *core);
 void weir_shrink(Core *core);
+int weir_give_up(Core *core, uint32_t id); /* 0: blocks behind it are held */
 int weir_fits(const Core *core, int32_t fragments);
 
 #endif

@@ -121,6 +121,12 @@ void weir_shrink(Core *core) {
     }
 }
 
+int weir_give_up(Core *core, uint32_t id) {
+    if (core->blocks[id].last_child != NONE) return 0;
+    if (core->blocks[id].is_held) release(core, id);
+    return 1;
+}
+
 void weir_resize(Core *core, uint32_t id, int32_t fragments) {
     Block *block = &core->blocks[id];
     if (block->is_held) core->held_slots += fragments - block->fragments;

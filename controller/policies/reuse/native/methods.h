@@ -7,6 +7,7 @@
 /* asked.c */
 PyObject *weir_core_ask(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *weir_core_hits(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *weir_core_give_up(PyObject *self, PyObject *key);
 
 /* pool.c */
 PyObject *weir_core_enter(PyObject *self, PyObject *key);

@@ -114,6 +114,7 @@ static PyObject *core_tables(PyObject *self, PyObject *unused) {
 static PyMethodDef methods[] = {
     {"ask", (PyCFunction)(void (*)(void))weir_core_ask, METH_FASTCALL, NULL},
     {"hits", (PyCFunction)(void (*)(void))weir_core_hits, METH_FASTCALL, NULL},
+    {"give_up", weir_core_give_up, METH_O, NULL},
     {"resize", core_resize, METH_VARARGS, NULL},
     {"end_tick", core_end_tick, METH_NOARGS, NULL},
     {"set_worths", core_set_worths, METH_VARARGS, NULL},

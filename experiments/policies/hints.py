@@ -1,0 +1,186 @@
+"""What hints of nodes earn beside the policy that is told nothing, on recorded sessions of agents.
+
+Hints are carried out as a live pool does (`controller.pool.hinted`), with its bounds, when a request was
+answered. One tenant owns all blocks. What is foreseen in `PAUSES` and `SOON` no node knows for sure: they are
+upper bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from commands.intervals import Interval, ratio_interval
+from commands.own_thread import in_own_thread
+from commands.parallel import run_all
+from controller.block_id import block_id
+from controller.policies import Demoted, Pin, Policy, Unpin
+from controller.pool.hinted import RetainedBlocks
+from experiments.policies.pools import PolicyPool, make_reuse
+from experiments.policies.replay import Ledger
+from experiments.policies.stores import Links
+from experiments.policies.written import write_json
+from hostlib.protocol.hints import MAX_RETAIN_S
+from workload.cost import CostModel
+from workload.session_hints import SessionHint, session_hints
+from workload.trace import Request, Trace
+
+PAUSE_S = 300.0
+"""A session that asks for nothing for so long has no use for its blocks in a small pool."""
+SOON_S = 30.0
+"""A session that asks again so soon, for instance when a tool was run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Hints that a node gives when a request was answered."""
+
+    demoted: Sequence[int] = ()
+    retained: Sequence[int] = ()
+    seconds: float = 0.0
+    """For which they are to be retained."""
+
+
+Giver = Callable[[Request, SessionHint, float | None], Given]
+"""Makes hints of a request, of what its node knows, and of when its session asks again (None: never)."""
+
+
+def _nothing(request: Request, hint: SessionHint, next_s: float | None) -> Given:
+    return Given()
+
+
+def _dead(request: Request, hint: SessionHint, next_s: float | None) -> Given:
+    return Given(hint.dead)
+
+
+def _pauses(request: Request, hint: SessionHint, next_s: float | None) -> Given:
+    own = request.blocks[len(hint.shared) :]
+    return Given((*hint.dead, *own[::-1]) if next_s is None or next_s > PAUSE_S else hint.dead)
+
+
+def _soon(request: Request, hint: SessionHint, next_s: float | None) -> Given:
+    if next_s is None or next_s > SOON_S:
+        return Given(hint.dead)
+    return Given(hint.dead, request.blocks, next_s)
+
+
+def _tools(request: Request, hint: SessionHint, next_s: float | None) -> Given:
+    return Given(hint.dead, hint.shared, MAX_RETAIN_S)
+
+
+NOTHING = "no hints"
+GIVERS: dict[str, Giver] = {
+    NOTHING: _nothing,
+    "demote what is dead": _dead,
+    "the same, and sessions that pause": _pauses,
+    "demote what is dead, retain what is wanted soon": _soon,
+    "demote what is dead, retain tools and system prompts": _tools,
+}
+
+
+@dataclass(frozen=True)
+class Earned:
+    """What hints save of the seconds that the policy saves without."""
+
+    hints: str
+    blocks: int
+    ratio: float
+    low: float
+    high: float
+    """Of the 95 % interval, over seeds."""
+    seeds: int
+
+
+def hints_earn(
+    traces: Sequence[Trace],
+    sizes: Sequence[int],
+    cost: CostModel,
+    processes: int,
+    done: Callable[[], None],
+    links: Links,
+) -> list[Earned]:
+    """Replay all traces with all kinds of hints, and compare."""
+    jobs = [(name, size, place) for size in sizes for name in GIVERS for place in range(len(traces))]
+
+    def run(job: tuple[str, int, int]) -> float:
+        name, size, place = job
+        return in_own_thread(partial(saved_s, traces[place], size, GIVERS[name], cost, links))
+
+    saved = dict(zip(jobs, run_all(run, jobs, processes, done), strict=True))
+    return [_earned(name, size, len(traces), saved) for size in sizes for name in GIVERS if name != NOTHING]
+
+
+def _earned(name: str, size: int, seeds: int, saved: dict[tuple[str, int, int], float]) -> Earned:
+    pairs = [(saved[name, size, place], saved[NOTHING, size, place]) for place in range(seeds)]
+    ratio = ratio_interval(pairs) if any(other for _, other in pairs) else Interval(1.0, 1.0, 1.0)
+    return Earned(name, size, ratio.mean, ratio.low, ratio.high, seeds)
+
+
+def saved_s(trace: Trace, size: int, giver: Giver, cost: CostModel, links: Links) -> float:
+    """Return the seconds that a pool saves under `reuse` and these hints."""
+    policy = make_reuse(size, trace, cost)
+    pool, taken = PolicyPool(policy), _Taken(policy, size)
+    ledger = Ledger(trace, replace(cost, block_tokens=trace.block_tokens), links)
+    told = zip(trace.requests, session_hints(trace), _next_s(trace), strict=True)
+    for request, hint, next_s in told:
+        now_s, chain = request.arrival_s, request.blocks
+        taken.expire(now_s)
+        pool.loads(now_s, ledger.stores.waits_s(now_s), links)
+        ledger.add(request, [pool.asked(block, now_s, depth, chain) for depth, block in enumerate(chain)])
+        taken.take(giver(request, hint, next_s), now_s)
+    return sum(ledger.saved_s)
+
+
+def _next_s(trace: Trace) -> Iterator[float | None]:
+    """Return for each request how long after it its session or sub-agent asks again; None: never."""
+    upcoming: dict[tuple[int, int], float] = {}
+    found: list[float | None] = []
+    for request in reversed(trace.requests):
+        place = request.place
+        stream = (place.session, place.stream) if place is not None else (-1, -1)
+        after_s = upcoming.get(stream)
+        found.append(None if after_s is None else after_s - request.arrival_s)
+        upcoming[stream] = request.arrival_s
+    return reversed(found)
+
+
+class _Taken:
+    """Hints as a pool takes them."""
+
+    def __init__(self, policy: Policy, size: int) -> None:
+        self._policy, self._retained = policy, RetainedBlocks(size)
+
+    def take(self, given: Given, now_s: float) -> None:
+        for block in given.demoted:
+            if self._retained.release(_key(block)):
+                self._policy.handle(Unpin(block, now_s))
+            self._policy.handle(Demoted(block, now_s))
+        for block in given.retained:
+            if block in self._policy:
+                stays = self._retained.retain(_key(block), 1, now_s + given.seconds)
+                self._policy.handle(Pin(block, now_s) if stays else Unpin(block, now_s))
+
+    def expire(self, now_s: float) -> None:
+        for key in self._retained.expired(now_s):
+            self._policy.handle(Unpin(int.from_bytes(key[-16:], "big"), now_s))
+
+
+def _key(block: int) -> bytes:
+    return block_id(0, block.to_bytes(16, "big"))
+
+
+def report(console: Console, earned: Sequence[Earned], path: Path, about: dict[str, object]) -> None:
+    """Print the table, and write it as JSON."""
+    table = Table(title="saved s with hints / without, over seeds")
+    table.add_column("hints")
+    for size in dict.fromkeys(one.blocks for one in earned):
+        table.add_column(f"{size:,}", justify="right")
+    for name in dict.fromkeys(one.hints for one in earned):
+        row = [one for one in earned if one.hints == name]
+        table.add_row(name, *(f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f})" for one in row))
+    console.print(table)
+    write_json(path, {**about, "hints": [vars(one) for one in earned]})
