@@ -253,7 +253,7 @@ def _leave(*_: object) -> None:
 
 
 class _Heard:
-    """Ends this process by a signal when the run says nothing for long."""
+    """Ends this process by a signal to its main thread when the run says nothing for long."""
 
     def __init__(self) -> None:
         self._last_s, self._is_busy = time.monotonic(), False
@@ -277,7 +277,7 @@ class _Heard:
         while not self._done.wait(1.0):
             if not self._is_busy and time.monotonic() - self._last_s > SILENCE_S:
                 print(f"the run said nothing for {SILENCE_S:g} s", file=sys.stderr, flush=True)
-                signal.raise_signal(signal.SIGTERM)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
                 return
 
 

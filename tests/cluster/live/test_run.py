@@ -124,6 +124,36 @@ def test_a_server_that_is_lost_ends_the_run_and_leaves_nothing_on_the_others(
     servers.servers["c"].restart()
 
 
+def test_a_server_that_is_cut_off_removes_everything_itself(servers: TestServers, tmp_path: Path) -> None:
+    before = folders()
+    file = servers.write_file(("a", "c"))
+    cable = ["ip", "link", "set", f"weir-{servers.servers['c'].name}"]
+    arguments = (*STAR, *LONG, "--servers", str(file))
+    with subprocess.Popen(
+        command(tmp_path, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        wait_until_serving(servers, "c", run)
+        subprocess.run([*cable, "down"], check=True)
+        try:
+            said, complaint = run.communicate(timeout=LOST_WITHIN_S)
+            wait_until_idle(servers, ("c",))
+        finally:
+            subprocess.run([*cable, "up"], check=True)
+    assert run.returncode == 2, said + complaint
+    assert "server c was lost: its connection ended" in complaint
+    assert_idle(servers, ("a", "c"))
+    assert folders() <= before
+
+
+def wait_until_idle(servers: TestServers, names: Sequence[str]) -> None:
+    """Until nothing of ours runs on these servers, for as long as they may take."""
+    deadline_s = time.monotonic() + LOST_WITHIN_S
+    while time.monotonic() < deadline_s and any(
+        process.name() not in IDLE for name in names for process in servers.servers[name].processes()
+    ):
+        time.sleep(LOOK_S)
+
+
 def wait_until_serving(servers: TestServers, name: str, run: subprocess.Popen[str]) -> None:
     """Until nodes play on a server: one of them has used more CPU time than when it was first seen."""
     deadline_s = time.monotonic() + RUN_TIMEOUT_S
@@ -149,11 +179,7 @@ def test_a_run_that_is_killed_leaves_nothing(servers: TestServers, tmp_path: Pat
         wait_until_serving(servers, "b", run)
         own = folders() - before
         os.kill(run.pid, signal.SIGKILL)
-    deadline_s = time.monotonic() + LOST_WITHIN_S
-    while time.monotonic() < deadline_s and any(
-        process.name() not in IDLE for name in names for process in servers.servers[name].processes()
-    ):
-        time.sleep(LOOK_S)
+    wait_until_idle(servers, names)
     assert_idle(servers, names)
     # The folder of the run itself is what `make clean` removes; those of the servers are gone.
     assert len(folders() & own) <= 1
