@@ -57,12 +57,22 @@ def folders() -> set[Path]:
     return {path for path in Path("/tmp").glob("weir-*") if not path.name.startswith("weir-servers-")}
 
 
+def ours(servers: TestServers, names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """What of a run runs on these servers, by server."""
+    found = []
+    for name in names:
+        for process in servers.servers[name].processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.name() not in IDLE:
+                    found.append((name, process.cmdline()))
+    return found
+
+
 def assert_idle(servers: TestServers, names: Sequence[str]) -> None:
     """Nothing of a run is on these servers: no process, no interface."""
+    assert not ours(servers, names)
     for name in names:
         server = servers.servers[name]
-        left = [process.cmdline() for process in server.processes() if process.name() not in IDLE]
-        assert not left, (name, left)
         shown = subprocess.run(
             ["ip", "netns", "exec", server.namespace, "ip", "-j", "link"], capture_output=True, check=True
         ).stdout
@@ -148,9 +158,7 @@ def test_a_server_that_is_cut_off_removes_everything_itself(servers: TestServers
 def wait_until_idle(servers: TestServers, names: Sequence[str]) -> None:
     """Until nothing of ours runs on these servers, for as long as they may take."""
     deadline_s = time.monotonic() + LOST_WITHIN_S
-    while time.monotonic() < deadline_s and any(
-        process.name() not in IDLE for name in names for process in servers.servers[name].processes()
-    ):
+    while time.monotonic() < deadline_s and ours(servers, names):
         time.sleep(LOOK_S)
 
 
