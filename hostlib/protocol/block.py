@@ -126,6 +126,16 @@ def read_header(place: Place, record: wire.Buffer) -> Header:
     return Header(kind, age, write, length)
 
 
+def read_first_tag(place: Place, record: wire.Buffer) -> bytes | None:
+    """The tag of fragment 0 as a record has it, without reading the rest; None for a derived block.
+
+    Damage there is not noticed. UnreadableError as in `read_header`.
+    """
+    if read_header(place, record).kind == KIND_DERIVED:
+        return None
+    return bytes(memoryview(record)[_RECORD.size : _RECORD.size + wire.TAG_BYTES])
+
+
 def decode_record(
     place: Place, record: wire.Buffer, copy: Callable[[wire.Buffer], bytes] = bytes
 ) -> Block | Derived:

@@ -15,7 +15,8 @@ The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
     proof, age in seconds u32
 
 An entry with the content id 0 is no tombstone: its age is that of the time from which on those of its tenant
-are complete.
+are complete. With the flag HINT, too, the entries are lifetimes (`hostlib.storage.lifetimes`), which have
+seconds to go in the place of an age.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ _ENTRY: Final = struct.Struct(">H16sQ16sI")
 PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
 _NO_KEY: Final = bytes(wire.KEY_BYTES)
 _NO_PROOF: Final = bytes(wire.TAG_BYTES)
+LIST_FLAGS: Final = wire.FLAG_TOMBSTONES | wire.FLAG_HINT
+"""Of a LIST or KEYS: what it is of, if not of blocks."""
 
 
 class Tombstone(NamedTuple):
@@ -130,20 +133,21 @@ class Tombstones:
         for tenant in list(self._of_tenant):
             while stones := self._of_tenant.get(tenant):
                 stone = next(iter(stones))
-                if self._deleted_s[stone.place][stone] > until_s:
+                if (deleted_s := self._deleted_s[stone.place][stone]) > until_s:
                     break
+                self.incomplete(tenant, deleted_s)  # should the clock be set back
                 self._forget(stone)
 
     def records(self) -> Iterator[tuple[Place, bytes]]:
         """All there are, as entries of pages, in order; and of each tenant since when they are complete."""
         now_s = self.wall_s()
         made = [
-            (Place(tenant, _NO_KEY), _entry(Place(tenant, _NO_KEY), 0, _NO_PROOF, now_s - since_s))
+            listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
             for tenant, since_s in self._complete_since_s.items()
         ]
         made += [
-            (place, _entry(place, stone.write, stone.proof, now_s - deleted_s))
-            for place, stones in self._deleted_s.items()
+            listed(stone, now_s - deleted_s)
+            for stones in self._deleted_s.values()
             for stone, deleted_s in stones.items()
         ]
         return iter(sorted(made))
@@ -174,7 +178,8 @@ class Tombstones:
 
 
 class AgedStone(NamedTuple):
-    """A tombstone as another node knows it; a write of 0: since when that node knows all of its tenant."""
+    """A tombstone as another node knows it; a write of 0: since when that node knows all of its tenant. Of a
+    lifetime, `age_s` is what is left of it."""
 
     stone: Tombstone
     age_s: int
@@ -222,8 +227,10 @@ def decode_note(name: bytes, record: wire.Buffer) -> tuple[Tombstone, float] | N
     return stone, float(deleted_s)
 
 
-def _entry(place: Place, write: int, proof: bytes, age_s: float) -> bytes:
-    return _ENTRY.pack(*place, write, proof, max(0, min(0xFFFFFFFF, round(age_s))))
+def listed(stone: Tombstone, age_s: float) -> tuple[Place, bytes]:
+    """An entry of pages, with its place."""
+    age = max(0, min(0xFFFFFFFF, round(age_s)))
+    return stone.place, _ENTRY.pack(*stone.place, stone.write, stone.proof, age)
 
 
 def delete_message(stone: Tombstone, fragments: int, sequence: int, epoch: int = 0) -> bytes:

@@ -22,7 +22,13 @@ from hostlib.protocol.block import Block, Place
 from hostlib.protocol.catalog import FIRST, LAST, Entry, read_page
 from hostlib.protocol.errors import MalformedError
 from hostlib.protocol.members import Members, State
-from hostlib.protocol.tombstones import AgedStone, Tombstone, delete_message, read_stones_page
+from hostlib.protocol.tombstones import (
+    LIST_FLAGS,
+    AgedStone,
+    Tombstone,
+    delete_message,
+    read_stones_page,
+)
 from hostlib.transport.assembly import is_whole_fragment
 
 if TYPE_CHECKING:
@@ -31,8 +37,6 @@ if TYPE_CHECKING:
     from hostlib.protocol.members import Member
     from hostlib.transport.transport import Transport
 
-MAX_STONE_PAGES = 20_000
-"""Of tombstones, from one peer."""
 TRIES = 8
 AGAIN_S = 0.1
 MAX_AGAIN_S = 0.5
@@ -64,7 +68,7 @@ class CatchUpStats:
     silent_peers: int = 0
     """Lists given up because the peer did not answer."""
     tombstones: int = 0
-    """Read of peers."""
+    """Read of peers, and lifetimes."""
     told: int = 0
     """Peers that listed what was deleted here, and were told so."""
     impatient: int = 0
@@ -99,6 +103,10 @@ class Patience:
         return now_s - self._began_s >= self._left_s
 
 
+Patiences = defaultdict[tuple[str, int], Patience]
+"""With each peer, by its address, and for each list that it is asked for, by LIST_FLAGS."""
+
+
 class Shelf(Protocol):
     """Where copies go."""
 
@@ -113,6 +121,9 @@ class Shelf(Protocol):
 
     def bury(self, aged: AgedStone) -> None:
         """Take what a peer says was deleted."""
+
+    def expire(self, aged: AgedStone) -> None:
+        """Take what a peer says of a write's lifetime."""
 
     def deleted(self, place: Place, write: int) -> Sequence[Tombstone]:
         """Why one write of a block is not to be copied."""
@@ -136,9 +147,7 @@ class CatchUp:
         self._sequence = 0
         self._epoch = 0
 
-    async def run(
-        self, members: Members, own_address: str, patience: defaultdict[str, Patience] | None = None
-    ) -> bool:
+    async def run(self, members: Members, own_address: str, patience: Patiences | None = None) -> bool:
         """Copy what is missing from all peers that are not down; whether all of them answered, and gave what
         they had listed. Peers that have used up the patience there is with them, by address, count as if they
         had."""
@@ -151,7 +160,7 @@ class CatchUp:
         async def blocks() -> bool:
             complete = True
             for peer in peers:
-                left = patience[peer.address]
+                left = patience[peer.address, 0]
                 left.begin(now_s())
                 others: list[Entry] = []
                 read = await self._from_peer(members, peer, left, others)
@@ -159,15 +168,20 @@ class CatchUp:
                 left.end(now_s())
                 strangers.append((peer.address, others))
             for address, others in strangers:
-                left = patience[address]
+                left = patience[address, 0]
                 left.begin(now_s())
                 failed = await self._copy_all(address, others, left)
                 complete = (not failed or left.is_over(now_s())) and complete
                 left.end(now_s())
             return complete
 
-        # All are asked for what was deleted at once: one that is silent keeps nobody in doubt.
-        return all(await asyncio.gather(blocks(), *(self._stones_from(peer.address) for peer in peers)))
+        async def stones(flags: int) -> bool:
+            """All are asked at once: one that is silent keeps nobody in doubt."""
+            lists = (self._stones_from(one.address, flags, patience[one.address, flags]) for one in peers)
+            return all(await asyncio.gather(*lists))
+
+        complete = all(await asyncio.gather(blocks(), stones(wire.FLAG_TOMBSTONES)))
+        return await stones(LIST_FLAGS) and complete  # lifetimes of what is here by now
 
     async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         """Copy one block; whether it is here now."""
@@ -193,7 +207,7 @@ class CatchUp:
 
     def on_reply(self, message: wire.Message, address: str) -> bool:
         """A VALUE, NOT_FOUND, FOUND, KEYS or REFUSED; whether something here waited for it."""
-        stones = message.flags & wire.FLAG_TOMBSTONES
+        stones = message.flags & LIST_FLAGS
         asked = {
             wire.OP_VALUE: (wire.OP_GET,),
             wire.OP_FOUND: (wire.OP_STAT,),
@@ -256,15 +270,24 @@ class CatchUp:
             self._transport.send(peer, [delete_message(one, entry.fragments, 0) for one in stones])
         return not stones
 
-    async def _stones_from(self, peer: str) -> bool:
-        """Read all that a peer knows to be deleted; whether it answered. One that answers what is no list, or
-        a list without end, is not asked again for that."""
+    async def _stones_from(self, peer: str, flags: int, patience: Patience) -> bool:
+        """Read all that a peer knows to be deleted, or of lifetimes; whether it answered. One that answers
+        what is no list, or takes too long for it, is not asked again for that."""
+        now_s = asyncio.get_running_loop().time
+        patience.begin(now_s())
+        try:
+            return await self._read_stones(peer, flags, patience)
+        finally:
+            patience.end(now_s())
+
+    async def _read_stones(self, peer: str, flags: int, patience: Patience) -> bool:
         start, knows_all = FIRST, True
-        for _ in range(MAX_STONE_PAGES):
-            if start == LAST:
-                break
-            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0, wire.FLAG_TOMBSTONES)
-            if page is None or page.op != wire.OP_KEYS or not page.flags & wire.FLAG_TOMBSTONES:
+        while start != LAST:
+            if patience.is_over(asyncio.get_running_loop().time()):
+                self.stats.impatient += 1
+                return True
+            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0, flags)
+            if page is None:
                 self.stats.silent_peers += 1
                 return False
             try:
@@ -275,10 +298,11 @@ class CatchUp:
                 return True
             start = following
             knows_all = knows_all and bool(page.flags & wire.FLAG_HELD)
+            patience.earned(len(stones))
             for aged in stones:
-                self._shelf.bury(aged)
+                (self._shelf.expire if flags == LIST_FLAGS else self._shelf.bury)(aged)
             self.stats.tombstones += len(stones)
-        if knows_all and start == LAST:
+        if knows_all and flags != LIST_FLAGS:
             self._shelf.knows_deletions()
         return True
 
@@ -335,7 +359,7 @@ class CatchUp:
         self, peer: str, op: int, place: Place, fragment: int, fragments: int, write: int, flags: int = 0
     ) -> wire.Message | None:
         """The reply, None if there is none after some tries."""
-        key = (peer, op | flags & wire.FLAG_TOMBSTONES, place, fragment)
+        key = (peer, op | flags & LIST_FLAGS, place, fragment)
         future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
         self._waiting[key] = future
         try:

@@ -8,14 +8,15 @@ the controller, who has the switches forget it. Who is down then learns of the d
 from __future__ import annotations
 
 import asyncio
-import logging
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hostlib.protocol.block import Place
 from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import Tombstone, delete_message
-from hostlib.storage.lifetimes import Lifetime
+from hostlib.protocol.wire import fragment_count
+from hostlib.storage.lifetimes import MAX_LIFETIMES, Lifetime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,9 +35,7 @@ TELL_EVERY_S: Final = 0.5
 TELL_S: Final = 10.0
 """How long others are told of a deletion until they answer."""
 MAX_TOLD: Final = 4096
-"""Deletions that others are being told of; more end later."""
-
-log = logging.getLogger(__name__)
+"""Deletions that others are being told of; more wait for their turn."""
 
 
 @dataclass(slots=True)
@@ -61,8 +60,11 @@ class Expiry:
     ) -> None:
         self._transport, self._store, self._joining = transport, store, joining
         self._own, self._controller = own, controller
-        self._telling: dict[tuple[bytes, int], _Telling] = {}
-        """By key and content id."""
+        joining.on_lifetime = self.learn
+        self._telling: dict[tuple[Place, int], _Telling] = {}
+        """By place and content id."""
+        self._untold: deque[Lifetime] = deque()
+        """Those that ended here, and of which others are to be told."""
         self._timer: asyncio.TimerHandle | None = None
         self._teller: asyncio.Task[None] | None = None
         self.ended = 0
@@ -92,14 +94,23 @@ class Expiry:
             done(False)
         self._set_timer()
 
+    def learn(self, stone: Tombstone, left_s: float) -> None:
+        """Another home gave a block a lifetime, and this node may have copied it since."""
+        found = self._store.find(stone.place)
+        if found is not None and self._store.is_proven(stone):
+            lifetime = Lifetime(self._store.lifetimes.wall_s() + left_s, stone, fragment_count(found[0]))
+            self._store.lifetimes.begin(lifetime, lambda error: None)
+            self._set_timer()
+
     def on_deleted(self, address: str, message: Message) -> bool:
         """A storage node or the controller has obeyed; whether it was told to."""
-        telling = self._telling.get((message.key, message.content))
+        name = Place(message.tenant, message.key), message.content
+        telling = self._telling.get(name)
         if telling is None:
             return False
         telling.untold.discard(address)
         if not telling.untold:
-            del self._telling[message.key, message.content]
+            del self._telling[name]
         return True
 
     def close(self) -> None:
@@ -116,22 +127,29 @@ class Expiry:
         end_s = self._store.lifetimes.next_s()
         if end_s is not None:
             wait_s = max(0.0, end_s - self._store.lifetimes.wall_s())
-            if len(self._telling) >= MAX_TOLD:
+            if len(self._untold) >= MAX_LIFETIMES:
                 wait_s = max(wait_s, TELL_EVERY_S)
             self._timer = asyncio.get_running_loop().call_later(min(wait_s, LOOK_S), self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None
-        if len(self._telling) < MAX_TOLD:
+        if len(self._untold) < MAX_LIFETIMES:
             for lifetime in self._store.lifetimes.take(BATCH):
                 self._end(lifetime)
         self._set_timer()
+        if self._untold and self._teller is None:
+            self._teller = asyncio.ensure_future(self._tell())
 
     def _end(self, lifetime: Lifetime) -> None:
+        """Here at once, however long others take."""
         stone = lifetime.stone
         self.ended += 1
-        self._store.delete(stone)
-        self._store.graveyard.when_safe(stone, lambda error: self._on_safe(stone, error))
+        if not self._store.delete(stone) and self._store.drop_if_damaged(stone.place):
+            self._store.delete(stone)
+        self._store.graveyard.when_safe(stone, lambda error: self._store.lifetimes.forget(stone, error))
+        self._untold.append(lifetime)
+
+    def _begin_to_tell(self, lifetime: Lifetime) -> None:
         untold = {
             member.address
             for member in self._joining.members.nodes
@@ -140,22 +158,17 @@ class Expiry:
         if self._controller is not None:
             untold.add(self._controller)
         if untold:
+            stone = lifetime.stone
             message = delete_message(stone, lifetime.fragments, self.ended & 0xFFFFFFFF)
             until_s = asyncio.get_running_loop().time() + TELL_S
-            self._telling[stone.place.key, stone.write] = _Telling(message, untold, until_s)
-            if self._teller is None:
-                self._teller = asyncio.ensure_future(self._tell())
-
-    def _on_safe(self, stone: Tombstone, error: DiskError | None) -> None:
-        if error is None:
-            self._store.lifetimes.forget(stone)
-        else:
-            log.error("The end of a block's lifetime could not be written: %s", error)
+            self._telling[stone.place, stone.write] = _Telling(message, untold, until_s)
 
     async def _tell(self) -> None:
         """Say it again until all have answered, or for a while."""
         try:
-            while self._telling:
+            while self._telling or self._untold:
+                while self._untold and len(self._telling) < MAX_TOLD:
+                    self._begin_to_tell(self._untold.popleft())
                 now_s = asyncio.get_running_loop().time()
                 for name, telling in list(self._telling.items()):
                     if now_s > telling.until_s:

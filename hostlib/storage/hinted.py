@@ -22,6 +22,7 @@ class HintedBlocks:
         self._store, self._reader = store, reader
         self._ends: dict[Place, asyncio.TimerHandle] = {}
         """When each retained block may leave again."""
+        store.on_released = self._cancel
 
     def take(self, message: Message) -> bool:
         """Carry out the hint of a message about a block that is here; whether that is done."""
@@ -32,7 +33,6 @@ class HintedBlocks:
             self._reader.read_ahead([place])
             return True
         if hint == Hint.DEMOTE:
-            self._release(place)
             return self._store.demote(place)
         return False
 
@@ -43,18 +43,14 @@ class HintedBlocks:
         self._ends.clear()
 
     def _retain(self, place: Place, seconds: int) -> bool:
-        self._cancel(place)
         if not seconds:
             self._store.release(place)
             return True
         if not self._store.retain(place):
             return False
-        self._ends[place] = asyncio.get_running_loop().call_later(seconds, self._release, place)
-        return True
-
-    def _release(self, place: Place) -> None:
         self._cancel(place)
-        self._store.release(place)
+        self._ends[place] = asyncio.get_running_loop().call_later(seconds, self._store.release, place)
+        return True
 
     def _cancel(self, place: Place) -> None:
         end = self._ends.pop(place, None)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
 from hostlib.protocol.tombstones import TOMBSTONE_S, AgedStone, Tombstone
-from hostlib.storage.catch_up import CatchUp, Patience
+from hostlib.storage.catch_up import CatchUp, Patience, Patiences
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from hostlib.protocol.block import Block, Place
     from hostlib.protocol.catalog import Entry
@@ -35,7 +35,7 @@ PASSES = 30
 """Through the lists of all peers, at most."""
 PASS_AGAIN_S = 1.0
 DOUBT_S = 30.0
-"""So long at most a node that returns waits for a peer to say what was deleted meanwhile."""
+"""So long a node that returns waits for a peer to say what was deleted meanwhile, or to say more of it."""
 FRESH_LOOK = 1 << 12
 """After so many more fresh blocks those are forgotten that left."""
 MAX_RECENT_LISTS = 4
@@ -79,6 +79,9 @@ class Joining:
         """Tenants of which this node may have missed deletions that its peers do not remember, either."""
         self._heard_all = False
         """Whether a peer that was there has said all that was deleted."""
+        self._doubt_task: asyncio.Task[None] | None = None
+        self.on_lifetime: Callable[[Tombstone, float], None] = lambda stone, left_s: None
+        """Told of what peers say of lifetimes, with the seconds that are left."""
         self._last_there_s = store.graveyard.last_there_s
         self._listed_s = store.graveyard.stones.wall_s()
         """When a list came last."""
@@ -125,6 +128,7 @@ class Joining:
         if own.state is State.JOINING and (missed or was is None or was.state is not State.JOINING):
             if not self.in_doubt:
                 self._last_there_s = min(before_s, self._last_there_s or before_s)
+            self._heard_all = False  # what was heard before it was listed is not all
             self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
         if self._heard_all:
@@ -220,7 +224,7 @@ class Joining:
     async def _join(self) -> None:
         """Copy all that the others have for this node. If as many of them are down as a block has homes, they
         may hold blocks that nobody else has: then the node goes on when one is back."""
-        patience: defaultdict[str, Patience] = defaultdict(Patience)
+        patience: Patiences = defaultdict(Patience)
         while True:
             self._fewer_are_down.clear()
             may_lack = self._all_copies_may_be_away()
@@ -262,7 +266,7 @@ class Joining:
         if complete:
             self._fresh.clear()
 
-    async def _copy_all(self, patience: defaultdict[str, Patience]) -> bool:
+    async def _copy_all(self, patience: Patiences) -> bool:
         """All that the others have for this node, as long as there is hope to get it; whether that is all."""
         for _ in range(PASSES):
             if await self.catch_up.run(self.members, self._address, patience):
@@ -288,11 +292,19 @@ class Joining:
             self._missed_of = self._store.tenants()  # nobody remembers that long
         self._heard_all = False
         self.in_doubt = True
-        self._spawn(self._doubt_no_longer())
+        self._doubt_task = self._spawn(self._doubt_no_longer())
 
     async def _doubt_no_longer(self) -> None:
-        await asyncio.sleep(DOUBT_S)
+        heard = -1
+        while heard != self.catch_up.stats.tombstones:
+            heard = self.catch_up.stats.tombstones
+            await asyncio.sleep(DOUBT_S)
+        self._doubt_task = None
         self._end_doubt()
+
+    def expire(self, aged: AgedStone) -> None:
+        """See `Shelf`."""
+        self.on_lifetime(aged.stone, aged.age_s)
 
     def bury(self, aged: AgedStone) -> None:
         """See `Shelf`: obey a tombstone of a peer, or note that the peer lacks some that this node may have
@@ -319,6 +331,9 @@ class Joining:
     def _end_doubt(self) -> None:
         """Give up what may have been deleted meanwhile without anybody remembering it, to copy it anew, and
         serve the rest."""
+        if self._doubt_task is not None:
+            self._doubt_task.cancel()  # the next doubt has a time of its own
+            self._doubt_task = None
         was_there = self._another_home_was_there
         gone = sum(self._store.forget_tenant(tenant, was_there) for tenant in self._missed_of)
         self._missed_of.clear()

@@ -6,6 +6,7 @@ the node can delete the block everywhere, without a secret of its own, and also 
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections import Counter
 from heapq import heapify, heappop, heappush
@@ -16,14 +17,17 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.tombstones import NOTE, Tombstone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hostlib.protocol.errors import DiskError
     from hostlib.storage.ssd import SsdTier
 
+log = logging.getLogger(__name__)
+
 MAX_OF_TENANT: Final = 65_536
 MAX_LIFETIMES: Final = 262_144
-"""Of all tenants together; more are refused."""
+"""Of all tenants together. No tenant may begin more when it has as many as there is room left: so there is
+room for one that has none."""
 _MARK: Final = NOTE + b"ends "
 _NAME: Final = struct.Struct(f">{len(_MARK)}sH16sQ16s")
 _RECORD: Final = struct.Struct(">dII")
@@ -54,6 +58,9 @@ class Lifetimes:
 
     def __len__(self) -> int:
         return len(self._ends)
+
+    def __iter__(self) -> Iterator[Lifetime]:
+        return iter(self._ends.values())
 
     def begin(self, lifetime: Lifetime, done: Callable[[DiskError | None], None]) -> bool:
         """Keep a lifetime, or the earlier one of two; False if there are too many already.
@@ -87,13 +94,23 @@ class Lifetimes:
             self._of_tenant[lifetime.stone.place.tenant] -= 1
         return over
 
-    def forget(self, stone: Tombstone) -> None:
-        """The write is deleted, and its tombstone is safe."""
-        if self._ssd is not None:
+    def drop(self, stone: Tombstone) -> bool:
+        """The write is deleted before its end; whether it had a lifetime. That stays on the disk until
+        `forget`."""
+        if self._ends.pop(stone, None) is None:
+            return False
+        self._of_tenant[stone.place.tenant] -= 1
+        return True
+
+    def forget(self, stone: Tombstone, error: DiskError | None) -> None:
+        """The write is deleted, and its tombstone is safe, or can't be: then the next start ends it again."""
+        if error is not None:
+            log.error("The end of a block's lifetime could not be written: %s", error)
+        elif self._ssd is not None:
             self._ssd.erase(_name(stone))
 
     def _has_room(self, tenant: int) -> bool:
-        return len(self._ends) < MAX_LIFETIMES and self._of_tenant[tenant] < MAX_OF_TENANT
+        return self._of_tenant[tenant] < min(MAX_OF_TENANT, MAX_LIFETIMES - len(self._ends))
 
     def _keep(self, lifetime: Lifetime) -> None:
         self._of_tenant[lifetime.stone.place.tenant] += lifetime.stone not in self._ends
@@ -106,7 +123,7 @@ class Lifetimes:
     def _recover(self, ssd: SsdTier) -> None:
         for name in [name for name in ssd.notes if name.startswith(_MARK)]:
             lifetime = _read(name, ssd.notes.pop(name))
-            if lifetime is None or not self._has_room(lifetime.stone.place.tenant):
+            if lifetime is None:
                 ssd.erase(name)
             else:
                 self._keep(lifetime)

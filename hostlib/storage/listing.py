@@ -7,12 +7,12 @@ most, by estimates: a peer that asks without end holds up neither readers nor ot
 from __future__ import annotations
 
 import asyncio
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, make_page
-from hostlib.protocol.tombstones import make_stones_page
+from hostlib.protocol.tombstones import LIST_FLAGS, listed, make_stones_page
 from hostlib.protocol.wire import fragment_count
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SORT_S: Final = 1e-6
 """What a new list costs for each block that is held; measured, as the next."""
+STONE_S: Final = 3 * SORT_S
+"""What it costs for each tombstone or lifetime that is known, if it is of these."""
 LOOK_S: Final = 12e-6
 """What it costs to look at a block whose homes were not asked for lately."""
 REST: Final = 4
@@ -39,14 +41,15 @@ class Listing:
     ) -> None:
         self._store, self._joining, self._send = store, joining, send
         self._places: list[Place] = []
-        self._stones: list[tuple[Place, bytes]] = []
+        self._stones: dict[int, list[tuple[Place, bytes]]] = {}
+        """By flags: tombstones, and lifetimes."""
         self._asked: dict[tuple[str, int], Message] = {}
-        """By who asked, and whether for tombstones, each one's last question; the first in turn first."""
+        """By who asked, and for what (LIST_FLAGS), each one's last question; the first in turn first."""
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, address: str, message: Message) -> None:
         """A LIST of a peer, to be answered when it is its turn."""
-        self._asked[address, message.flags & wire.FLAG_TOMBSTONES] = message
+        self._asked[address, message.flags & LIST_FLAGS] = message
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer_all())
 
@@ -68,7 +71,7 @@ class Listing:
     def _answer(self, address: str, message: Message) -> float:
         """Returns what it costs, in seconds, about."""
         start = Place(message.tenant, message.key)
-        if message.flags & wire.FLAG_TOMBSTONES:
+        if message.flags & LIST_FLAGS:
             return self._answer_stones(address, message, start)
         cost_s = 0.0
         if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
@@ -94,10 +97,16 @@ class Listing:
         return cost_s
 
     def _answer_stones(self, address: str, message: Message, start: Place) -> float:
-        """All tombstones, whoever's homes their blocks have."""
-        cost_s = LOOK_S
+        """All tombstones, or all lifetimes of what is here, whoever's homes their blocks have."""
+        cost_s, asked = LOOK_S, message.flags & LIST_FLAGS
         if start == FIRST:
-            self._stones = list(self._store.graveyard.stones.records())
-            cost_s += SORT_S * len(self._stones)
-        self._send(address, message, make_stones_page(self._stones, start), 0)
+            self._stones[asked] = self._made(asked)
+            cost_s += STONE_S * len(self._stones[asked])
+        self._send(address, message, make_stones_page(self._stones.get(asked, ()), start), 0)
         return cost_s
+
+    def _made(self, asked: int) -> list[tuple[Place, bytes]]:
+        if asked != LIST_FLAGS:
+            return list(self._store.graveyard.stones.records())
+        now_s = self._store.lifetimes.wall_s()
+        return sorted(listed(one.stone, ceil(one.end_s - now_s)) for one in self._store.lifetimes_of_held())

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 from hostlib import native
 from hostlib.protocol import wire
-from hostlib.protocol.block import Block, Derived, Header, Place, decode_record, encode_record, read_header
+from hostlib.protocol.block import (
+    Block,
+    Derived,
+    Header,
+    Place,
+    decode_record,
+    encode_record,
+    read_first_tag,
+    read_header,
+)
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import NOTE
 from hostlib.storage.commit import CommitOptions, Done, GroupCommit, Runner
@@ -116,6 +125,14 @@ class SsdTier:
         except UnreadableError:
             self._is_damaged(place)
             raise
+
+    def first_tag(self, place: Place) -> bytes | None:
+        """Of fragment 0 of a block that is here, at the same cost for any length; None for derived content.
+        UnreadableError."""
+        waiting = self._commit.block(place.name())
+        if waiting is not None:
+            return waiting.tag(0) if isinstance(waiting, Block) else None
+        return self._disk.read(place.name(), lambda record: read_first_tag(place, record))
 
     async def load(self, place: Place) -> Block | Derived | None:
         """As `get`, read by another thread; None for a block that left or was replaced meanwhile."""

@@ -16,7 +16,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError, MalformedError, UnreadableError
 from hostlib.protocol.hints import Hint
 from hostlib.protocol.members import Members, is_later, other_size
-from hostlib.protocol.tombstones import Tombstone
+from hostlib.protocol.tombstones import LIST_FLAGS, Tombstone
 from hostlib.storage.committed_work import CommittedWork
 from hostlib.storage.expiry import Expiry
 from hostlib.storage.hinted import HintedBlocks
@@ -41,10 +41,13 @@ MAX_WAITING_GETS = 256
 """For one block."""
 MAX_WAITING_ACKS = 4096
 """For one block: a sender that repeats itself has one for each fragment."""
-MAX_WAITING_DELETES = 4096
-"""Answers to DELETEs that wait for the disk; one more DELETE is not heard, and who sent it repeats it."""
+MAX_WAITING_ACKS_OF_ALL = 65_536
+"""For all blocks together."""
+MAX_WAITING_ORDERS = 4096
+"""Answers to DELETEs and lifetimes that wait for the disk; one more is not heard, and who sent it repeats
+it."""
 MAX_WAITING_RECORDS = 16_384
-"""Records that wait for the disk, above which no DELETE is heard: each leaves a tombstone."""
+"""Records that wait for the disk, above which neither is heard: each leaves one."""
 _ECHOED_FLAGS = wire.FLAG_BYPASS | wire.FLAG_FILL | wire.FLAG_REPAIR
 _REPLIES = frozenset((wire.OP_VALUE, wire.OP_NOT_FOUND, wire.OP_FOUND, wire.OP_KEYS, wire.OP_REFUSED))
 
@@ -74,7 +77,9 @@ class StorageNode:
         """GETs of blocks that are being read, by block, then by sender and fragment."""
         self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """PUTs whose acknowledgement waits for the disk."""
-        self._deletes_waiting = 0
+        self._acks_waiting = 0
+        """Of all blocks."""
+        self._orders_waiting = 0
         self._listing = Listing(store, self.joining, self._on_page)
         self._core = native.core()
         self._backlogs_ms: dict[int, int] = {}
@@ -288,9 +293,12 @@ class StorageNode:
         if error is not None:
             self.stats.unreadable += 1
             self.joining.repair(place)
+        why_not = wire.REFUSED_UNREADABLE if error is not None else 0
         for (address, _), message in waiting.items():
-            if error is not None:
-                replies = [wire.encode(self._refuse(message, wire.REFUSED_UNREADABLE, backlog_ms))]
+            if self._is_in_doubt(message):
+                why_not = wire.REFUSED_BUSY
+            if why_not:
+                replies = [wire.encode(self._refuse(message, why_not, backlog_ms))]
             else:
                 replies = self._answer(address, place, message, backlog_ms)
             self._transport.send(address, replies)
@@ -337,7 +345,9 @@ class StorageNode:
         """Delete a write after a time; answer when a power cut does not change that."""
         self.stats.stats += 1
         flags = wire.FLAG_BYPASS | wire.FLAG_HINT
-        found = self._store.find(Place(message.tenant, message.key)) if not self.joining.in_doubt else None
+        if self.joining.in_doubt or self._is_overloaded():
+            return  # a block that may be deleted by now is neither there nor not; who asks does so again
+        found = self._store.find(Place(message.tenant, message.key))
 
         def answer(op: int, is_done: bool) -> None:
             asked = message.content, message.fragments
@@ -346,10 +356,23 @@ class StorageNode:
 
         if found is None or found[1] != message.content:
             answer(wire.OP_NOT_FOUND, False)
-        elif self._store.waiting_records >= MAX_WAITING_RECORDS:
+            return
+
+        self._orders_waiting += 1
+
+        def done(is_safe: bool) -> None:
+            self._orders_waiting -= 1
+            answer(wire.OP_FOUND, is_safe)
+
+        self._expiry.begin(message, done)
+
+    def _is_overloaded(self) -> bool:
+        """Whether too much waits for the disk to hear of one more that is to be deleted, now or later."""
+        waits = self._orders_waiting >= MAX_WAITING_ORDERS
+        if waits or self._store.waiting_records >= MAX_WAITING_RECORDS:
             self.stats.overloaded += 1
-        else:
-            self._expiry.begin(message, lambda is_safe: answer(wire.OP_FOUND, is_safe))
+            return True
+        return False
 
     def _on_put(self, address: str, message: wire.Message) -> wire.Message | None:
         if not message.fragment:
@@ -380,18 +403,17 @@ class StorageNode:
     def _on_delete(self, address: str, message: wire.Message) -> None:
         """Forget a write, and answer when that is as safe as the block was."""
         self.stats.deletes += 1
-        if self._deletes_waiting >= MAX_WAITING_DELETES or self._store.waiting_records >= MAX_WAITING_RECORDS:
-            self.stats.overloaded += 1
+        if self._is_overloaded():
             return
         stone = Tombstone(Place(message.tenant, message.key), message.content, message.tag)
         if not message.content or not self._store.delete(stone):
             self._transport.send(address, [wire.encode(self._refuse(message, wire.REFUSED_PROOF, 0))])
             return
 
-        self._deletes_waiting += 1
+        self._orders_waiting += 1
 
         def done(error: DiskError | None) -> None:
-            self._deletes_waiting -= 1
+            self._orders_waiting -= 1
             if error is not None:
                 reply = self._refuse(message, wire.REFUSED_FULL, 0)
             else:
@@ -414,12 +436,15 @@ class StorageNode:
         again meanwhile."""
         place, sender = Place(message.tenant, message.key), (address, message.fragment)
         waits = place in self._unsafe
-        acks = self._unsafe.setdefault(place, {})
-        if len(acks) >= MAX_WAITING_ACKS and sender not in acks:
+        acks = self._unsafe.get(place, {})
+        is_more = sender not in acks
+        if is_more and (len(acks) >= MAX_WAITING_ACKS or self._acks_waiting >= MAX_WAITING_ACKS_OF_ALL):
             self.stats.overloaded += 1
             return
+        self._unsafe[place] = acks
+        self._acks_waiting += is_more
         flags = message.flags & wire.FLAG_RECLAIM
-        if is_new or (sender in acks and acks[sender].flags & wire.FLAG_CREATED):
+        if is_new or (not is_more and acks[sender].flags & wire.FLAG_CREATED):
             flags |= wire.FLAG_CREATED
         acks[sender] = message._replace(value=b"", flags=flags)
         if not waits:
@@ -428,7 +453,9 @@ class StorageNode:
     def _on_safe(self, place: Place, error: DiskError | None) -> None:
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
         found = self._store.find(place)
-        for (address, _), message in self._unsafe.pop(place, {}).items():
+        acks = self._unsafe.pop(place, {})
+        self._acks_waiting -= len(acks)
+        for (address, _), message in acks.items():
             if error is not None or found is None:
                 reply = self._refuse(message, wire.REFUSED_FULL, backlog_ms)
             else:
@@ -454,7 +481,7 @@ class StorageNode:
             self._listing.ask(address, message)
 
     def _on_page(self, address: str, message: wire.Message, page: bytes, fresh: int) -> None:
-        flags = message.flags & wire.FLAG_TOMBSTONES
+        flags = message.flags & LIST_FLAGS
         flags |= wire.FLAG_HELD if flags and not self.joining.in_doubt else 0
         reply = self._reply(message, wire.OP_KEYS, flags, fresh, 0, 0)
         self._transport.send(address, [wire.encode(reply._replace(value=page))])

@@ -17,9 +17,9 @@ from hostlib.protocol import wire
 from hostlib.protocol.block import Block, Derive, Derived, Place
 from hostlib.protocol.content import derived_write
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
-from hostlib.protocol.tombstones import Tombstone, Tombstones
+from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, Tombstones
 from hostlib.storage.graveyard import Graveyard
-from hostlib.storage.lifetimes import Lifetimes
+from hostlib.storage.lifetimes import Lifetime, Lifetimes
 from hostlib.transport.assembly import Assembly, is_whole_fragment
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ class BlockStore:
         self._assembly = Assembly(*partial, native.core())
         self._retained: dict[Place, int] = {}
         """Blocks that leave after all others, with their lengths."""
+        self.on_released: Callable[[Place], None] = lambda place: None
+        """Told of each block that is not retained any more, be it that it left."""
         self._retained_bytes: Counter[int] = Counter()
         """Of each tenant's retained blocks."""
         self._not_asked: set[Place] = set()
@@ -282,6 +284,8 @@ class BlockStore:
             self.drop(stone.place)
             self.stats.deleted += 1
         self.graveyard.bury(stone, age_s)
+        if self.lifetimes.drop(stone):
+            self.graveyard.when_safe(stone, lambda error: self.lifetimes.forget(stone, error))
         return True
 
     def is_proven(self, stone: Tombstone) -> bool:
@@ -291,6 +295,15 @@ class BlockStore:
             return False
         tag = self._first_tag(stone.place)
         return tag is not None and stone.deletes(stone.write, tag)
+
+    def lifetimes_of_held(self) -> list[Lifetime]:
+        """Those of the writes that are here; of one block no more than there are tombstones of it."""
+        held: dict[Place, list[Lifetime]] = {}
+        for lifetime in self.lifetimes:
+            found = self.find(lifetime.stone.place)
+            if found is not None and found[1] == lifetime.stone.write:
+                held.setdefault(lifetime.stone.place, []).append(lifetime)
+        return [lifetime for some in held.values() for lifetime in some[-MAX_OF_BLOCK:]]
 
     def retain(self, place: Place) -> bool:
         """Let other blocks leave before this one, until it is released; whether that is so.
@@ -313,7 +326,10 @@ class BlockStore:
 
     def release(self, place: Place) -> None:
         """Let a block leave in its turn again."""
-        self._retained_bytes[place.tenant] -= self._retained.pop(place, 0)
+        length = self._retained.pop(place, 0)
+        if length:
+            self._retained_bytes[place.tenant] -= length
+            self.on_released(place)
 
     def demote(self, place: Place) -> bool:
         """Let a block leave DRAM, for the SSD if there is one, before all others; whether it is here."""
@@ -339,16 +355,28 @@ class BlockStore:
         return len(gone)
 
     def _first_tag(self, place: Place) -> bytes | None:
-        """Of a block that is here; None if its disk can't give it back, and so it is gone."""
+        """Of a block that is here; None if its disk can't give it back."""
         block = self._dram.get(place)
-        try:
-            if block is None and self._ssd is not None:
-                block = self._ssd.get(place)
-        except UnreadableError:
-            return None
+        if block is None and self._ssd is not None:
+            try:
+                tag = self._ssd.first_tag(place)
+            except UnreadableError:
+                return None
+            if tag is not None:
+                return tag
+            block = Derived(self._ssd.length(place))
         if isinstance(block, Derived):
             block = self._derive(place, block.length)
         return block.tag(0) if block is not None else None
+
+    def drop_if_damaged(self, place: Place) -> bool:
+        """Read a block that is on SSD only, whole; whether it was damaged, and so is here no more."""
+        try:
+            if self._ssd is not None and place not in self._dram:
+                self._ssd.get(place)
+        except UnreadableError:
+            return True
+        return False
 
     def replace(self, place: Place, block: Block, durable: bool) -> bool:
         """Keep a whole block in place of the one that is here; whether they differ. A disk has the one or the

@@ -27,6 +27,7 @@ FILES = {
     "style.css": ("style.css", "text/css; charset=utf-8"),
     "example.json": ("example.json", "application/json"),
 }
+MAX_CONNECTIONS = 32  # one more is closed
 MAX_RUNNING = 2  # documents at once
 MAX_WAIT_S = 30.0
 REQUEST_TIMEOUT_S = 20.0
@@ -48,6 +49,21 @@ class PlaygroundServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.token = secrets.token_urlsafe(24)
         self.running = threading.BoundedSemaphore(MAX_RUNNING)
+        self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread of its own, with the token or without."""
+        if self._connections.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """See ThreadingMixIn."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._connections.release()
 
     @property
     def url(self) -> str:

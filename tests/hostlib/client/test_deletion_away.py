@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from hostlib.protocol import wire
+from hostlib.protocol.block import Place
 from hostlib.protocol.errors import (
     TransferTimeoutError,
 )
+from hostlib.protocol.members import Members
+from hostlib.protocol.tombstones import Tombstone
+from hostlib.storage.joining import DOUBT_S
+from hostlib.transport.transport import Receiver
 from tests.hostlib.deletions import (
     DOWN,
     JOINING,
@@ -20,6 +26,7 @@ from tests.hostlib.deletions import (
     run,
     until,
 )
+from tests.hostlib.network import Faults
 from tests.hostlib.sealed import TENANT, place
 from tests.hostlib.world import NODE, World, content, key, ref
 
@@ -328,5 +335,162 @@ def test_who_may_have_missed_deletions_that_nobody_remembers_copies_its_blocks_a
         assert [n for n in numbers if gone in world.holders(n)] == numbers[3:]
         assert node.joining.catch_up.stats.copied == 3
         assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
+
+    run(main)
+
+
+def listens_to_no_list(world: World, *homes: str) -> None:
+    """LISTs do not reach these; all else does."""
+    for home in homes:
+        port = world.network.ports[home]
+        hears = port.receiver
+        assert hears is not None
+
+        def deaf(source: str, datagrams: Sequence[wire.Buffer], hears: Receiver = hears) -> None:
+            hears(source, [datagram for datagram in datagrams if datagram[1] != wire.OP_LIST])
+
+        port.set_receiver(deaf)
+
+
+async def answers_of(world: World, home: str, number: int) -> set[int]:
+    """What a storage node alone says of a block."""
+    before = len(world.network.log)
+    get = wire.Message(wire.OP_GET, key(number), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+    world.network.deliver(NODE, home, wire.encode(get))
+    await asyncio.sleep(0.01)
+    sent = ((source, wire.decode(data)) for source, _, data in world.network.log[before:])
+    return {message.op for source, message in sent if source == home and message.key == key(number)}
+
+
+def test_who_is_away_again_soon_does_not_serve_what_was_deleted_the_second_time() -> None:
+    """The doubt of the first time ends in the middle of the second."""
+
+    async def main() -> None:
+        world = World(replicas=2, controller="10.255.255.254")
+        for node in world.nodes.values():
+            node.start()
+        await asyncio.sleep(1)
+        gone, *others = (one.address for one in world.members.nodes)
+        n = next(n for n in range(40) if gone in world.homes(n))
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+
+        async def is_away(*, deleting: bool) -> None:
+            world.network.dead.add(gone)
+            world.announce(DOWN, UP, UP)
+            await asyncio.sleep(0.1)
+            if deleting:
+                assert await world.client.delete(ref(n))
+                listens_to_no_list(world, gone, *others)
+            world.network.dead.clear()
+            world.announce(JOINING, UP, UP)
+
+        await is_away(deleting=False)
+        await until(lambda: not world.nodes[gone].joining.in_doubt)
+        await asyncio.sleep(DOUBT_S - 5)
+        await is_away(deleting=True)
+        await asyncio.sleep(10)
+        assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+
+    run(main)
+
+
+def test_what_was_said_to_be_deleted_before_it_was_in_the_list_is_not_all() -> None:
+    async def main() -> None:
+        world = World(replicas=2, controller="10.255.255.254")
+        gone, *others = (one.address for one in world.members.nodes)
+        n = next(n for n in range(40) if gone in world.homes(n))
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+        world.kill(gone)
+        listed = world.announce(DOWN, UP, UP)
+        await asyncio.sleep(0.1)
+        world.members = Members(0, 2, listed.nodes)  # it begins with no list of a controller
+        node = world.restart(gone)
+        world.members = listed
+        node.start()
+        await until(lambda: node.joining.catch_up.stats.passes > 0)
+        assert node.joining.in_doubt
+        assert await world.client.delete(ref(n))
+        listens_to_no_list(world, *others)
+        world.announce(JOINING, UP, UP)
+        await asyncio.sleep(1)
+        assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+
+    run(main)
+
+
+def test_nothing_is_given_away_while_a_peer_still_says_what_was_deleted() -> None:
+    """However long that takes."""
+
+    async def main() -> None:
+        world = World(replicas=2, controller="10.255.255.254")
+        gone, *others = (one.address for one in world.members.nodes)
+        n = next(n for n in range(40) if gone in world.homes(n))
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        await asyncio.sleep(0.1)
+        assert await world.client.delete(ref(n))
+        for other in others:
+            stones = world.stores[other].graveyard.stones
+            for number in range(900):
+                made_up = Tombstone(Place(TENANT, number.to_bytes(16, "big")), 5, bytes(16))
+                stones.add(made_up, world.clock_s)
+        world.network.faults = Faults(min_delay_s=0.2, max_delay_s=0.2)
+        world.announce(JOINING, UP, UP)
+        node = world.restart(gone)
+        node.start()
+        listens_to_no_list(world, gone)
+        await asyncio.sleep(DOUBT_S + 1)
+        assert gone not in world.holders(n) or node.joining.in_doubt
+        await until(lambda: not node.joining.in_doubt)
+        assert gone not in world.holders(n)
+
+    run(main)
+
+
+def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() -> None:
+    async def main() -> None:
+        world = World(replicas=2, controller="10.255.255.254")
+        for node in world.nodes.values():
+            node.start()
+        gone = absent_home(world)
+        n = next(n for n in range(40) if gone in world.homes(n))
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+        world.kill(gone)
+        world.announce(DOWN, UP, UP)
+        await asyncio.sleep(0.1)
+        world.clock_s += 10
+        assert await world.client.delete(ref(n))
+        world.clock_s += 90_000
+        for store in world.stores.values():
+            store.graveyard.stones.expire()
+        world.clock_s -= 90_000
+        await come_back(world, gone)
+        assert not world.holders(n)
+
+    run(main)
+
+
+def test_who_waited_for_the_disk_when_a_home_fell_from_the_list_gets_nothing_that_was_deleted() -> None:
+    async def main() -> None:
+        world = World(replicas=2, controller="10.255.255.254", dram_bytes=1)
+        for node in world.nodes.values():
+            node.start()
+        await asyncio.sleep(1)
+        gone, *others = (one.address for one in world.members.nodes)
+        n, later = [n for n in range(40) if gone in world.homes(n)][:2]
+        for number in (n, later):
+            await world.client.put(ref(number), content(number), durable=True, replicas=2)
+        world.nodes[gone].set_ssd_rate(len(content(n)))  # a block a second
+        get = wire.Message(wire.OP_GET, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+        world.network.deliver(NODE, gone, wire.encode(get))
+        world.network.dead.add(gone)
+        world.announce(DOWN, UP, UP)
+        assert await world.client.delete(ref(n))
+        world.network.dead.clear()
+        listens_to_no_list(world, gone, *others)
+        world.announce(JOINING, UP, UP)
+        await asyncio.sleep(1.5)
+        assert not [True for to, _ in world.sent(gone, wire.OP_VALUE) if to == NODE]
 
     run(main)

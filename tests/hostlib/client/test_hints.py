@@ -137,6 +137,21 @@ def test_hints_get_through_a_network_that_loses_packets() -> None:
     run_virtual(main())
 
 
+def test_nothing_is_left_of_a_retained_block_that_is_gone() -> None:
+    """Else whoever puts, retains and deletes blocks of its own has a home remember ever more of them."""
+
+    async def main() -> None:
+        one = world()
+        (node,) = one.nodes.values()
+        for number in range(20):
+            await put(one, number)
+            assert await one.client.hint(ref(number), Hint.RETAIN, 65_535) is Outcome.DONE
+            assert await one.client.delete(ref(number))
+        assert not node._hinted._ends
+
+    run_virtual(main())
+
+
 @pytest.mark.parametrize(("answer", "hinted"), [(None, 0), (False, 0), (True, 1)])
 def test_the_controller_hears_of_hints_that_pools_take_and_says_what_became_of_them(
     answer: bool | None, hinted: int

@@ -7,13 +7,17 @@ import asyncio
 import pytest
 
 from hostlib.protocol import wire
+from hostlib.protocol.block import Place
 from hostlib.protocol.hints import MAX_LIFETIME_S, Hint, Outcome
 from hostlib.protocol.seal import Seal
-from hostlib.storage import lifetimes
+from hostlib.protocol.tombstones import Tombstone
+from hostlib.storage import expiry, lifetimes
 from hostlib.storage.expiry import LOOK_S
-from tests.hostlib.deletions import DOWN, UP, come_back, is_found, run, until
+from hostlib.storage.lifetimes import Lifetimes
+from hostlib.storage.simulated_disk import SimulatedDisk
+from tests.hostlib.deletions import DOWN, UP, come_back, is_found, run, until, write_at
 from tests.hostlib.network import Faults
-from tests.hostlib.sealed import TENANT
+from tests.hostlib.sealed import SEAL, TENANT, place
 from tests.hostlib.world import World, content, key, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
@@ -111,7 +115,7 @@ def test_who_copied_a_block_meanwhile_forgets_it_too() -> None:
         await come_back(world, away)
         world.announce(UP, UP, UP)
         await until(lambda: away in world.holders(number))
-        assert not len(world.stores[away].lifetimes)
+        assert len(world.stores[away].lifetimes) == 1
         await pass_s(world, LIFETIME_S + 1)
         assert not world.holders(number)
 
@@ -186,3 +190,113 @@ def test_lifetimes_are_bounded_and_impossible_ones_refused(monkeypatch: pytest.M
         assert await let_expire(world, 2) is Outcome.NO_ANSWER
 
     run(main)
+
+
+def test_a_lifetime_goes_with_the_copies_while_one_home_after_the_other_is_replaced() -> None:
+    async def main() -> None:
+        world = World(replicas=2)
+        await store(world, 1, 2)
+        assert await let_expire(world, 1) is Outcome.DONE
+        for at, member in enumerate(world.members.nodes):
+            world.kill(member.address)
+            world.announce(*(DOWN if other == at else UP for other in range(3)))
+            await asyncio.sleep(10)
+            world.disks[member.address] = SimulatedDisk()
+            node = world.restart(member.address)
+            node.start()
+            await until(lambda node=node: node.joining.caught_up)  # type: ignore[misc]
+            world.announce(UP, UP, UP)
+        assert set(world.homes(1)) <= set(world.holders(1))
+        await pass_s(world, LIFETIME_S + 1)
+        assert not world.holders(1)
+
+    run(main)
+
+
+def test_a_block_ends_on_time_however_long_others_take_to_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller does not answer; of eight blocks others are told of two at a time."""
+    monkeypatch.setattr(expiry, "MAX_TOLD", 2)
+    monkeypatch.setattr(expiry, "BATCH", 2)
+
+    async def main() -> None:
+        world = World(homes=1, controller="10.255.255.254")
+        for number in range(8):
+            await store(world, number)
+            assert await let_expire(world, number) is Outcome.DONE
+        world.clock_s += LIFETIME_S + 1
+        await asyncio.sleep(LOOK_S + 1)
+        assert not any(world.holders(number) for number in range(8))
+        await asyncio.sleep(60)
+        told = {message.key for _, message in world.sent(world.homes(0)[0], wire.OP_DELETE)}
+        assert told == {key(number) for number in range(8)}
+
+    run(main)
+
+
+def test_a_block_whose_record_is_damaged_where_its_proof_is_checked_ends_too() -> None:
+    async def main() -> None:
+        world = World(homes=1, dram_bytes=1)
+        (home,) = world.nodes
+        await store(world, 1)
+        assert await let_expire(world, 1) is Outcome.DONE
+        await store(world, 2)  # the first is on the disk alone
+        disk, name = world.disks[home], place(key(1)).name()
+        tag = SEAL.tag(key(1), 0, 4, write_at(world, home, 1), content(1)[:512])
+        disk._seen[name] = disk._seen[name].replace(tag, bytes(16))
+        await pass_s(world, LIFETIME_S + 1)
+        assert not world.holders(1)
+        assert len(world.stores[home].graveyard.stones) == 1
+
+    run(main)
+
+
+def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_block_is_not_there() -> None:
+    """The outcome would be that of the other homes alone."""
+
+    async def main() -> None:
+        world = World(homes=1)
+        (home,) = world.nodes
+        await store(world, 1)
+        world.nodes[home].joining.in_doubt = True
+        order = wire.Message(
+            wire.OP_STAT, key(1), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
+            content=write_at(world, home, 1), backlog_ms=Hint.EXPIRE, tag=bytes(16),
+        )  # fmt: skip
+        world.network.deliver("10.0.0.9", home, wire.encode(order))
+        assert not world.sent(home, wire.OP_NOT_FOUND)
+
+    run(main)
+
+
+def test_a_deleted_write_takes_no_room_among_lifetimes() -> None:
+    async def main() -> None:
+        world = World(homes=1)
+        (home,) = world.nodes
+        for number in range(3):
+            await store(world, number)
+            assert await let_expire(world, number) is Outcome.DONE
+            assert await world.client.delete(ref(number))
+        await asyncio.sleep(1)
+        assert not len(world.stores[home].lifetimes)
+        world.kill(home)
+        world.restart(home)
+        assert not len(world.stores[home].lifetimes)
+
+    run(main)
+
+
+def test_tenants_that_take_all_the_lifetimes_they_may_leave_some_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lifetimes, "MAX_LIFETIMES", 64)
+    known = Lifetimes(lambda: 0.0, None)
+
+    def begin(tenant: int, number: int) -> bool:
+        stone = Tombstone(Place(tenant, key(number)), 1 + number, bytes(16))
+        return known.begin(lifetimes.Lifetime(100.0, stone, 1), lambda error: None)
+
+    for tenant in range(1, 6):
+        for number in range(64):
+            begin(tenant, number)
+    assert begin(8, 0)
+    assert len(known) <= 64

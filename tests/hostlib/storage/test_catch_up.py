@@ -235,7 +235,7 @@ def test_a_peer_that_never_ends_its_list_is_left() -> None:
         world.nodes[one].start()
         await asyncio.sleep(10)
         assert world.nodes[one].joining.caught_up
-        assert len(world.sent(one, wire.OP_LIST)) <= 4
+        assert len(world.sent(one, wire.OP_LIST)) <= 6  # of blocks, deletions and lifetimes, twice
 
     run_virtual(main())
 
@@ -571,5 +571,38 @@ def test_what_was_put_by_an_older_list_is_copied_to_who_is_home_by_the_newer() -
         async with asyncio.timeout(10):
             while home not in world.holders(number):
                 await asyncio.sleep(0.1)
+
+    run_virtual(main())
+
+
+def test_a_peer_that_says_without_end_what_was_deleted_keeps_nobody_away() -> None:
+    """Page after page, each just before it is asked for again for the last time."""
+
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, other = (node.address for node in world.members.nodes)
+        port, page = world.network.ports[other], 0
+
+        def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            nonlocal page
+            for datagram in datagrams:
+                asked = wire.decode(bytes(datagram))
+                if asked.op == wire.OP_LIST and asked.flags & wire.FLAG_TOMBSTONES:
+                    page += 1
+                    value = (1).to_bytes(2, "big") + page.to_bytes(16, "big")
+                    keys = wire.encode(asked._replace(op=wire.OP_KEYS, value=value))
+                    asyncio.get_running_loop().call_later(2.5, port.send, source, [keys])
+                elif asked.op == wire.OP_LIST:
+                    value = make_page([], FIRST, lambda place: None)
+                    port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=value))])
+
+        port.set_receiver(answer)
+        options = StorageOptions(one, controller="10.255.255.254")
+        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+        node.start()
+        async with asyncio.timeout(PATIENCE_S * 3):
+            while not node.joining.caught_up:
+                await asyncio.sleep(0.1)
+        node.close()
 
     run_virtual(main())

@@ -11,9 +11,10 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError
+from hostlib.protocol.hints import Hint
 from hostlib.protocol.tombstones import Tombstone, delete_message
 from hostlib.storage import storage_node
-from tests.hostlib.sealed import TENANT
+from tests.hostlib.sealed import TENANT, fragments, place
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
@@ -130,7 +131,7 @@ def test_where_no_more_acknowledgements_may_wait_who_waits_already_gets_its_newe
     run_virtual(main())
 
 
-@pytest.mark.parametrize("bound", ["MAX_WAITING_RECORDS", "MAX_WAITING_DELETES"])
+@pytest.mark.parametrize("bound", ["MAX_WAITING_RECORDS", "MAX_WAITING_ORDERS"])
 @pytest.mark.parametrize("keys", [1, 60])
 def test_what_waits_of_deletions_while_a_disk_does_nothing_is_bounded(
     monkeypatch: pytest.MonkeyPatch, bound: str, keys: int
@@ -146,11 +147,11 @@ def test_what_waits_of_deletions_while_a_disk_does_nothing_is_bounded(
             place = Place(TENANT, key(number % keys))
             stone = Tombstone(place, 1 + number // 2, bytes([number % 7]) * 16)
             node._on_datagrams("10.0.0.66", [delete_message(stone, FRAGMENTS, number)])
-            assert node._deletes_waiting <= storage_node.MAX_WAITING_DELETES
+            assert node._orders_waiting <= storage_node.MAX_WAITING_ORDERS
             assert store.waiting_records <= storage_node.MAX_WAITING_RECORDS + 2
         assert node.stats.overloaded or node.stats.refused
         await asyncio.sleep(1)
-        assert (node._deletes_waiting, store.waiting_records) == (0, 0)
+        assert (node._orders_waiting, store.waiting_records) == (0, 0)
         await world.client.put(ref(1000), content(1000), durable=True)
         assert await world.client.delete(ref(1000))
 
@@ -171,5 +172,78 @@ def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
                 assert sum(ack.flags & made == made for ack in acks) == created
         write = next(message.content for _, message in world.sent(world.homes(1)[0], wire.OP_PUT_ACK))
         assert {message.content for _, message in world.sent(world.homes(1)[1], wire.OP_PUT_ACK)} == {write}
+
+    run_virtual(main())
+
+
+def test_what_waits_of_lifetimes_while_a_disk_does_nothing_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of one that is said again and again, and that is right: whoever put a block can prove it."""
+    monkeypatch.setattr(storage_node, "MAX_WAITING_ORDERS", 20)
+
+    async def main() -> None:
+        world = World(homes=1)
+        ((home, node),) = world.nodes.items()
+        await world.client.put(ref(1), content(1), durable=True)
+        held = await world.client._deletions.write_at(ref(1), home)
+        assert held is not None
+        order = wire.Message(
+            wire.OP_STAT, key(1), 0, held[1], wire.FLAG_BYPASS | wire.FLAG_HINT, generation=100,
+            content=held[0].write, backlog_ms=Hint.EXPIRE, tenant=TENANT, tag=held[0].proof,
+        )  # fmt: skip
+        for number in range(100):
+            node._on_datagrams("10.0.0.66", [wire.encode(order._replace(sequence=number))])
+        assert node.stats.overloaded == 80
+        await asyncio.sleep(1)
+        assert len([True for to, _ in world.sent(home, wire.OP_FOUND) if to == "10.0.0.66"]) == 20
+        assert node._orders_waiting == 0
+
+    run_virtual(main())
+
+
+def test_acknowledgements_that_wait_for_a_disk_are_bounded_over_all_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever made them up: a block that is here is acknowledged for fragments that it does not have, too."""
+    monkeypatch.setattr(storage_node, "MAX_WAITING_ACKS_OF_ALL", 30)
+
+    async def main() -> None:
+        world = World(homes=1)
+        (node,) = world.nodes.values()
+        puts = fragments(wire.OP_PUT, key(1), content(1), flags=wire.FLAG_DURABLE)
+        for number in range(8):
+            made = [wire.encode(put._replace(key=key(number))) for put in puts]
+            node._on_datagrams(NODE, made)
+            for fragment in range(10, 20):
+                again = puts[0]._replace(key=key(number), fragment=fragment, fragments=1000)
+                node._on_datagrams("10.0.0.77", [wire.encode(again)])
+        assert sum(map(len, node._unsafe.values())) == 30
+        await asyncio.sleep(1)
+        assert not node._unsafe
+        assert node._acks_waiting == 0
+
+    run_virtual(main())
+
+
+def test_a_wrong_proof_has_no_block_read_from_the_disk() -> None:
+    """Else anybody has a home read its largest blocks, at once and before what others wait for."""
+
+    async def main() -> None:
+        world = World(homes=1, dram_bytes=1)
+        ((home, node),) = world.nodes.items()
+        for number in (1, 2):
+            await world.client.put(ref(number), content(number), durable=True)
+        held = await world.client._deletions.write_at(ref(1), home)
+        assert held is not None
+        await world.client.get(ref(2))
+        disk, name = world.disks[home], place(key(1)).name()
+        disk._seen[name] = disk._seen[name][:-1] + bytes([disk._seen[name][-1] ^ 1])
+        wrong = held[0]._replace(proof=bytes(16))
+        node._on_datagrams("10.0.0.66", [delete_message(wrong, FRAGMENTS, 0)])
+        assert [m.generation for _, m in world.sent(home, wire.OP_REFUSED)] == [wire.REFUSED_PROOF]
+        assert world.holders(1) == [home]
+        node._on_datagrams(NODE, [delete_message(held[0], FRAGMENTS, 0)])
+        assert not world.holders(1)
 
     run_virtual(main())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
 import struct
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -12,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.v1model.playground.test_run import document
+from v1model.playground import server as playground
 from v1model.playground.document import MAX_DOCUMENT_BYTES
 from v1model.playground.server import FILES, PlaygroundServer
 
@@ -101,3 +105,30 @@ def test_packets_of_a_pcap_file(server: PlaygroundServer) -> None:
 )
 def test_what_is_no_pcap_file(server: PlaygroundServer, content: bytes, word: str) -> None:
     assert word in json.loads(ask(server.url + "pcap", content)[1])["error"]
+
+
+def test_connections_that_say_nothing_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another user of this machine, who has no token; the page is there again when they are gone."""
+    monkeypatch.setattr(playground, "MAX_CONNECTIONS", 3)
+    with PlaygroundServer() as found:
+        thread = threading.Thread(target=found.serve_forever)
+        thread.start()
+        address = ("127.0.0.1", found.server_port)
+        silent = [socket.create_connection(address, timeout=10) for _ in range(3)]
+        with socket.create_connection(address, timeout=10) as fourth:
+            assert fourth.recv(1) == b""
+        for one in silent:
+            one.close()
+        until_s = time.monotonic() + 30
+        while not _is_there(found.url) and time.monotonic() < until_s:
+            time.sleep(0.01)
+        assert _is_there(found.url)
+        found.shutdown()
+        thread.join()
+
+
+def _is_there(url: str) -> bool:
+    try:
+        return ask(url)[0] == 200
+    except (urllib.error.URLError, ConnectionError, http.client.HTTPException):
+        return False
