@@ -150,7 +150,10 @@ class _Parser(argparse.ArgumentParser):
 def _add(parser: argparse._ActionsContainer, key: Key) -> None:
     text = help_of(key).replace("%", "%%")
     if key.marked(Place):
-        parser.add_argument(key.variable, metavar=key.variable, nargs="?", help=text)
+        parser.add_argument(
+            key.variable, metavar=key.variable, nargs="?", default=argparse.SUPPRESS, help=text
+        )
+        parser.add_argument(key.flag, dest=key.variable, help=argparse.SUPPRESS)
     elif key.kind.name == "yes_or_no":
         parser.add_argument(key.flag, dest=key.variable, metavar="yes|no", nargs="?", const=YES, help=text)
     else:

@@ -61,13 +61,11 @@ class PacketFiles:
         return taken, sent
 
     def _in_order(self) -> Iterator[tuple[int, int, bytes]]:
-        return heapq.merge(
-            *(
-                ((time_ns, port, frame) for time_ns, frame in packets)
-                for port, packets in self._inputs.items()
-            ),
-            key=lambda packet: packet[:2],
+        """Yield (time in ns, port, frame) of all input files by time, then by port."""
+        files = (
+            [(time_ns, port, frame) for time_ns, frame in packets] for port, packets in self._inputs.items()
         )
+        return heapq.merge(*files, key=lambda packet: packet[:2])
 
     def _write(self, switch: Switch, time_ns: int | None) -> None:
         for output in switch.take_outputs():

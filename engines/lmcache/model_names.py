@@ -14,6 +14,7 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from engines.identity import ModelFiles, in_background, located, process_start_s
@@ -82,6 +83,10 @@ class ModelNames:
 
     def _begin(self, model: str) -> _Model:
         now_s = time.monotonic()
+        if not Path(model).is_absolute() and Path(model).exists():
+            relative = _Model(None, _named(UNKNOWN), now_s)
+            self._leave(model, relative, "it is a relative path, which means another folder to each process")
+            return relative
         try:
             files = ModelFiles.of(located(model))
         except KeySpaceError:
@@ -90,9 +95,7 @@ class ModelNames:
                 "give engines with other weights under this name a tenant of their own.",
                 model,
             )
-            unknown: Future[str] = Future()
-            unknown.set_result(UNKNOWN)
-            return _Model(None, unknown, now_s)
+            return _Model(None, _named(UNKNOWN), now_s)
         name = in_background(files.identity)
         began = _Model(files, name, now_s)
         changed = files.changed_after(process_start_s())
@@ -117,3 +120,10 @@ class ModelNames:
     def _leave(self, model: str, known: _Model, why: str) -> None:
         known.is_left = True
         _log.warning("KV of %r is not shared until LMCache's server starts again: %s.", model, why)
+
+
+def _named(name: str) -> Future[str]:
+    """A future of a name that is known."""
+    named: Future[str] = Future()
+    named.set_result(name)
+    return named

@@ -15,6 +15,7 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from vllm.lora.worker_manager import WorkerLoRAManager
 
@@ -91,8 +92,7 @@ class LoadedAdapters:
 
     def is_loaded(self, number: int, name: str) -> bool:
         """Return whether vLLM loaded its adapter of this number from files of this name; if not, say so."""
-        with _changing:
-            loaded = _loaded.get(number)
+        loaded = _loads.name(number)
         if loaded == name:
             return True
         if loaded is not None and (number, name) not in self._told and len(self._told) < MAX_ADAPTERS:
@@ -105,9 +105,34 @@ class LoadedAdapters:
         return False
 
 
-_loaded: dict[int, str | None] = {}
-"""Name of the content that each adapter was loaded from; None where the files changed meanwhile."""
-_changing = threading.Lock()
+class _Loads:
+    """What this process's engine has loaded. Of several engines, nobody knows which one has loaded what."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str | None] = {}
+        """Name of the content that each adapter was loaded from; None where the files changed meanwhile."""
+        self._loaders: WeakSet[Any] = WeakSet()
+        self._is_ambiguous = False
+        self._changing = threading.Lock()
+
+    def note(self, loader: Any, number: int, name: str | None) -> None:
+        """An engine's loader has loaded its adapter of this number from content of this name."""
+        with self._changing:
+            if loader not in self._loaders:
+                self._is_ambiguous |= bool(self._loaders)
+                self._names.clear()
+                self._loaders.add(loader)
+            self._names[number] = name
+            while len(self._names) > MAX_ADAPTERS:
+                del self._names[next(iter(self._names))]
+
+    def name(self, number: int) -> str | None:
+        """Return the name of the content of an adapter; None if it is not known."""
+        with self._changing:
+            return None if self._is_ambiguous else self._names.get(number)
+
+
+_loads = _Loads()
 
 
 def _watch_loading() -> None:
@@ -120,10 +145,7 @@ def _watch_loading() -> None:
         before = _files_of(lora_request)
         loaded = load(self, lora_request)
         name = _name_of_unchanged(before, lora_request)
-        with _changing:
-            _loaded[lora_request.lora_int_id] = name
-            while len(_loaded) > MAX_ADAPTERS:
-                del _loaded[next(iter(_loaded))]
+        _loads.note(self, lora_request.lora_int_id, name)
         return loaded
 
     load_and_note.notes_for_weir = True  # type: ignore[attr-defined] # of functions

@@ -42,8 +42,9 @@ class ForeignBlocks:
         self._block_ids: set[int] = set()
         self._first: dict[str, int] = {}
         """Number of the first foreign block of each request that has one; all behind it are foreign, too."""
-        self._allocated: dict[str, tuple[Computed, int]] = {}
-        """Requests that got blocks since the last step, with the number of blocks whose origin is known."""
+        self._allocated: dict[str, tuple[Computed, Sequence[int], int]] = {}
+        """Requests that got blocks since the last step, in order: with the blocks that were in the engine's
+        cache, and the number of blocks whose origin is known."""
         self._has_told = False
 
     def allocated(
@@ -55,23 +56,17 @@ class ForeignBlocks:
         """
         self._block_ids.difference_update(block_ids[own_blocks:])
         self._first.pop(request.request_id, None)
-        if self._block_ids:
-            for number, block_id in enumerate(block_ids[:own_blocks]):
-                if block_id in self._block_ids:
-                    self._first[request.request_id] = number
-                    break
-        self._allocated[request.request_id] = (request, known_blocks)
+        self._allocated.pop(request.request_id, None)
+        self._allocated[request.request_id] = (request, block_ids[:own_blocks], known_blocks)
 
     def step(self, given: Iterable[int], computing: Iterable[Computed]) -> None:
         """A step begins: running requests are given these blocks, and those in `computing` compute."""
         self._block_ids.difference_update(given)
         allocated, self._allocated = self._allocated, {}
-        for request_id, (request, known_blocks) in allocated.items():
-            if request.num_computed_tokens > known_blocks * self._block_tokens:
-                self._first[request_id] = min(known_blocks, self._first.get(request_id, known_blocks))
-                self._tell()
+        for request, own, known_blocks in allocated.values():
+            self._begin(request, own, known_blocks)  # which may have found what one before it loads
         if self._first:
-            for request in (*(request for request, _ in allocated.values()), *computing):
+            for request in computing:
                 self._follow(request)
 
     def end(self, request_id: str) -> None:
@@ -82,6 +77,17 @@ class ForeignBlocks:
     def sound_blocks(self, request_id: str) -> int | None:
         """Return the number of blocks before the first foreign one of a request; None if it has none."""
         return self._first.get(request_id)
+
+    def _begin(self, request: Computed, own: Sequence[int], known_blocks: int) -> None:
+        """A request starts with these blocks of the engine's cache."""
+        known = own if self._block_ids else ()
+        foreign = [number for number, block_id in enumerate(known) if block_id in self._block_ids]
+        if request.num_computed_tokens > known_blocks * self._block_tokens:
+            foreign.append(known_blocks)
+            self._tell()
+        if foreign:
+            self._first[request.request_id] = foreign[0]
+            self._follow(request)
 
     def _follow(self, request: Computed) -> None:
         """What a request computes on foreign blocks is foreign."""

@@ -55,7 +55,8 @@ class MediaNames:
     def of_engine(cls, config: VllmConfig, block_tokens: int) -> MediaNames:
         """Return those of an engine with this configuration."""
         transfer, lora = config.ec_transfer_config, config.lora_config
-        encoded_by = config.ec_manager_config.encoder_cache_manager_cls
+        manager = getattr(config, "ec_manager_config", None)  # which vLLM has from 0.32 on
+        encoded_by = getattr(manager, "encoder_cache_manager_cls", None)
         if transfer is not None and transfer.is_ec_consumer:
             encoded_by = transfer.ec_connector
         adapters_encode = lora is not None and lora.enable_tower_connector_lora

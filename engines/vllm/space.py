@@ -168,7 +168,7 @@ def uses_v2_runner(config: VllmConfig) -> bool:
     After a load that failed in a step, that goes on from the token where it stood and not from the one to
     which vLLM's scheduler has gone back (vllm 49250).
     """
-    return bool(config.use_v2_model_runner)
+    return bool(getattr(config, "use_v2_model_runner", True))  # True where a version does not say
 
 
 def _only_group(kv_cache: KVCacheConfig) -> Any:

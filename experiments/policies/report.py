@@ -47,12 +47,12 @@ def print_hits(console: Console, trace: str, results: Sequence[Result]) -> None:
 
 def print_savings(console: Console, trace: str, results: Sequence[Result]) -> None:
     """What the pool saved and what was written into it, at every size."""
-    _print_pairs(console, f"{trace}: seconds saved", results, lambda r: f"{r.saved_s:.0f}")
+    _print_pairs(console, f"{trace}: seconds saved", results, lambda r: _seconds(r.saved_s))
     _print_pairs(
         console,
         f"{trace}: prefill s / transfer s saved",
         results,
-        lambda r: f"{r.saved_prefill_s:.0f}/{r.saved_transfer_s:.0f}",
+        lambda r: f"{_seconds(r.saved_prefill_s)}/{_seconds(r.saved_transfer_s)}",
     )
     _print_pairs(
         console,
@@ -119,6 +119,11 @@ def _print_pairs(
     for policy, row in _by_policy(results).items():
         table.add_row(policy, *(cell(row[size]) for size in sizes))
     console.print(table)
+
+
+def _seconds(time_s: float) -> str:
+    """Return a time with a decimal below 10 s, where whole seconds would hide differences."""
+    return f"{time_s:.0f}" if abs(time_s) >= 9.95 else f"{time_s:.1f}"
 
 
 def _ratio(value: float) -> str:

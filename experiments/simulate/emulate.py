@@ -107,7 +107,7 @@ def _matched(scenario: Scenario, run: RunScenario, pool: bool, costs: MachineCos
     return scenario.changed(
         network={
             "fragments": cut.fragments,
-            "segments": min(8, cut.fragments - 1),
+            "segments": max(1, min(8, cut.fragments - 1)),
             "latency_us": costs.hop_s * speed * 1e6,
             "header_share": VALUE_FRAME_BYTES * sigma * cut.values / cut.block_bytes - 1,
             "request_share": (VALUE_FRAME_BYTES - VALUE_BYTES) * sigma * cut.values / cut.block_bytes,

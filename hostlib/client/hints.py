@@ -20,6 +20,8 @@ AT_ONCE: Final = 64
 """Blocks that are hinted at; more wait for their turn."""
 PATIENCE_S: Final = 2.0
 """How long a home may take for its answer."""
+POOL_PATIENCE_S: Final = 0.5
+"""How long the controller may take: it answers no more hints than it hears."""
 AGAIN_S: Final = 0.1
 MAX_AGAIN_S: Final = 0.4
 """A hint is sent again after the first time, then after twice as long each time, up to the second."""
@@ -55,7 +57,7 @@ class Hints:
             return []
 
         async def tell() -> Outcome:
-            if await self._tell(controller, said) is not Outcome.DONE:
+            if await self._tell(controller, said, POOL_PATIENCE_S) is not Outcome.DONE:
                 return Outcome.NO_ANSWER  # what is not in the pool may well be at a home
             self._exchange.stats.pools_hinted += 1
             return Outcome.DONE
@@ -111,12 +113,12 @@ class Hints:
             epoch=self._exchange.members.epoch & 0xFF,
         )  # fmt: skip
 
-    async def _tell(self, home: str, said: wire.Message) -> Outcome:
+    async def _tell(self, home: str, said: wire.Message, patience_s: float = PATIENCE_S) -> Outcome:
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         message = said._replace(sequence=self._sequence)
         place = (home, message.key, self._sequence)
         answer = self._waiting[place] = self._exchange.loop.create_future()
-        wait_s, until_s = AGAIN_S, self._exchange.loop.time() + PATIENCE_S
+        wait_s, until_s = AGAIN_S, self._exchange.loop.time() + patience_s
         try:
             while not answer.done() and (left_s := until_s - self._exchange.loop.time()) > 0:
                 self._exchange.send(home, [wire.encode(message)])

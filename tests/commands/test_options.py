@@ -70,6 +70,12 @@ def test_variables_count_where_the_command_line_says_nothing() -> None:
     assert parsed("--times", "2", environment=environment).times == 2
 
 
+@pytest.mark.parametrize("arguments", [["a.toml"], ["--scenario", "a.toml"]], ids=["place", "name"])
+def test_what_has_a_place_may_be_said_by_name(arguments: list[str]) -> None:
+    said = parsed(*arguments, "--times", "2", environment={"WEIR_SCENARIO": "b.toml"})
+    assert (said.scenario, said.times) == (Path("a.toml"), 2)
+
+
 def test_lists_hold_each_once_but_where_there_is_one_for_each() -> None:
     assert parsed("--names", "b, a,b").names == ("b", "a")
     assert parsed("--rates", "1,1").rates == (1.0, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,10 +16,13 @@ from commands.command import Screen
 from emulator.options import RunOptions
 from emulator.result import ROOT, BlockSources, Percentiles, RunResult
 from emulator.scenario import make_scenario
+from experiments.bench.control import __main__ as control
 from experiments.bench.disturbance import __main__ as disturbance
 from experiments.bench.disturbance.compare import Pair
+from experiments.bench.hosts import __main__ as hosts
 from experiments.bench.values import __main__ as values
 from experiments.commands import COMMANDS
+from experiments.congestion import __main__ as congestion
 from experiments.faults import __main__ as faults
 from experiments.faults import intruders, soak
 from experiments.faults import options as faults_options
@@ -27,6 +31,7 @@ from experiments.faults.intruders import Result as AttackResult
 from experiments.faults.result import PHASES
 from experiments.faults.result import Result as FaultResult
 from experiments.mutate import __main__ as mutate
+from experiments.simulate_faults import __main__ as simulate_faults
 from experiments.summaries import CRASHED, SUMMARIES
 from experiments.summaries.schema import FOLDER, schema
 from tests.experiments.summaries import assert_described, check
@@ -132,6 +137,31 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 def test_writers_of_long_experiments_write_what_is_described(command: str, tmp_path: Path) -> None:
     WRITERS[command](tmp_path)
     assert_described(command, tmp_path / "summary.json")
+
+
+SMALL = {
+    "congestion": "--patterns stores_to_node,hits_beside --nodes 2 --stores 2 --blocks 2",
+    "bench hosts": "--runs 2 --blocks 20 --modes together",
+    "bench control": "--runs 1 --blocks 100 --burst 10",
+}
+"""Options of the smallest runs whose summaries are complete."""
+
+
+@pytest.mark.slow
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+@pytest.mark.parametrize("command", SMALL)
+def test_a_small_run_writes_what_is_described(command: str, tmp_path: Path) -> None:
+    main = {"congestion": congestion.main, "bench hosts": hosts.main, "bench control": control.main}[command]
+    assert main([*SMALL[command].split(), "--quiet", "--results", str(tmp_path)]) == 0
+    assert_described(command, tmp_path / "summary.json")
+
+
+@pytest.mark.slow
+def test_simulated_faults_write_what_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert simulate_faults.main(["--seeds", "1", "--operations", "100", "--processes", "1", "--quiet"]) == 0
+    assert_described("simulate-faults", tmp_path / simulate_faults.RESULTS / "summary.json")
 
 
 def test_tables_of_a_study_are_open_and_its_points_are_not() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import struct
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.v1model.test_cli import ANY_PORT, GROWS, run, running_switch, wait_for
+from v1model.compile import compile_p4
+from v1model.packet_files import PacketFiles
+from v1model.switch import Switch
 from v1model.trace.pcap import PcapFile, read_pcap
 
 SECOND_NS = 1_000_000_000
@@ -38,6 +42,27 @@ def test_packets_come_from_files_and_go_to_files(tmp_path: Path) -> None:
         (3 * SECOND_NS, zeros + b"third" * 4000),
     ]
     assert read_pcap(tmp_path / "a_out.pcap") == []
+
+
+def test_a_packet_comes_in_by_the_port_of_its_file(tmp_path: Path) -> None:
+    program = tmp_path / "grows.p4"
+    program.write_text(GROWS)  # sends back by the port that a packet came in by
+    ports = {1: str(tmp_path / "a"), 2: str(tmp_path / "b")}
+    write(tmp_path / "a_in.pcap", (SECOND_NS, b"to a"))
+    write(tmp_path / "b_in.pcap", (SECOND_NS, b"to b"))
+    files, stopped = PacketFiles(ports), threading.Event()
+    with Switch(compile_p4(program)) as switch:
+        taking = threading.Thread(target=files.run, args=(lambda: switch, stopped, 0.0))
+        taking.start()
+        try:
+            wait_for(lambda: all(readable(Path(f"{name}_out.pcap")) for name in ports.values()))
+        finally:
+            stopped.set()
+            taking.join()
+            files.close()
+    for name in "ab":
+        ((_, frame),) = read_pcap(tmp_path / f"{name}_out.pcap")
+        assert frame.endswith(f"to {name}".encode())
 
 
 def readable(path: Path) -> list[tuple[int, bytes]]:

@@ -80,3 +80,12 @@ def test_refused_as_documented(what: str, tmp_path: Path) -> None:
     assert caught.value.message == documented()[what]
     assert caught.value.span is not None
     assert caught.value.span.file == str(source)
+
+
+def test_a_package_inside_another_architecture_s_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "program.p4"
+    main = "package Pipe(TestChecksum c); package Other(Pipe p); Pipe(TestChecksum()) p0; Other(p0) main;"
+    source.write_text(program(main=main))
+    with pytest.raises(CompileError) as caught:
+        compile_p4(source)
+    assert caught.value.message == "p0 is a Pipe and no V1Switch: only v1model's architecture is supported"

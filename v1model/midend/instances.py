@@ -68,6 +68,9 @@ def instantiate(
         return custom_externs.instantiate(frame, declaration, arguments, name, node)
     if isinstance(declaration, ast.ExternDeclaration):
         return extern_objects.instantiate(frame, declaration, types, arguments, name, node)
+    if isinstance(declaration, ast.PackageDeclaration):
+        message = f"{name} is a {declaration.name} and no V1Switch: only v1model's architecture is supported"
+        raise UnsupportedError(message, node.span)
     if not isinstance(declaration, ast.ControlDeclaration | ast.ParserDeclaration):
         raise UnsupportedError("an instance of something that is no control, parser or extern", node.span)
     scope = Scope(frame.unit.globals, dict(zip(declaration.type_parameters, types, strict=False)), name)

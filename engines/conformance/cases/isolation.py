@@ -91,6 +91,27 @@ def adapter_rewritten(bench: Bench) -> Measured:
         )  # fmt: skip
 
 
+@case("adapter-loaded-again", "An adapter loaded again from its path, with other content, as an engine runs.",
+      "vllm-project/vllm#42125", "vllm-project/vllm#30931")  # fmt: skip
+def adapter_loaded_again(bench: Bench) -> Measured:
+    """The engine's own prefix cache takes it for the one before; that must not reach others."""
+    folder = bench.folder / "adapters" / "again"
+    write_adapter(folder, bench.seed)
+    first, again = (["again", number, str(folder)] for number in (1, 2))
+    request, warm_up = bench.prompt(), bench.prompt(64)
+    with bench.two_engines(**WITH_ADAPTERS) as (one, second):
+        bench.compute(one, {**warm_up, "adapter": first})
+        bench.compute(second, {**warm_up, "adapter": first})
+        before = bench.compute(one, {**request, "adapter": first}).replies[0]
+        bench.find(second, {**request, "adapter": first})
+        write_adapter(folder, bench.seed + 1)
+        bench.compute(one, {**warm_up, "adapter": again})
+        bench.compute(one, {**request, "adapter": again})
+    with bench.engine(**WITH_ADAPTERS) as other:
+        bench.compute(other, {**warm_up, "adapter": again})
+        return bench.check_isolated(other, {**request, "adapter": again}, before, "an adapter loaded again")
+
+
 @case("cache-salt", "Requests with another cache_salt, which is how tenants are kept apart.",
       "vllm-project/vllm#53495", "vllm-project/vllm#53194")  # fmt: skip
 def cache_salt(bench: Bench) -> Measured:

@@ -205,7 +205,7 @@ class PretendedEngine(Engine):
         adapter = request.get("adapter")
         if adapter is not None:
             path = Path(adapter[2], "adapter_model.safetensors")
-            adapter = self._adapters.setdefault(adapter[0], path.read_bytes().hex())
+            adapter = self._adapters.setdefault(f"{adapter[0]} {adapter[1]}", path.read_bytes().hex())
         options = self._options
         return {
             "weights": [

@@ -60,6 +60,7 @@ def test_a_connector_without_defects_passes(run: Run, name: str) -> None:
         ("weights-one-tensor", "weights"),
         ("adapter", "adapter"),
         ("adapter-rewritten", "adapter"),
+        ("adapter-loaded-again", "adapter"),
         ("cache-salt", "salt"),
         ("prompt-embeddings", "embeds"),
         ("dtype", "dtype"),

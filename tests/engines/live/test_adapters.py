@@ -11,8 +11,10 @@ import pytest
 pytest.importorskip("vllm", reason="make test-engines")
 
 from vllm.lora.request import LoRARequest
+from vllm.lora.worker_manager import WorkerLoRAManager
 
-from engines.vllm.adapters import AdapterNames
+from engines.vllm import adapters
+from engines.vllm.adapters import AdapterNames, LoadedAdapters
 from engines.vllm.errors import AdapterChangedError
 from hostlib.protocol.errors import KeySpaceError
 
@@ -80,3 +82,20 @@ def test_files_that_were_touched_are_the_same_adapter(folder: Path) -> None:
     name = named(names, folder)
     os.utime(folder / "adapter_model.safetensors")
     assert named(names, folder) == name
+
+
+def test_of_two_engines_in_one_process_nobody_knows_which_has_loaded_an_adapter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They number their adapters alike, and the files may have changed between the two."""
+    monkeypatch.setattr(WorkerLoRAManager, "_load_adapter", lambda self, adapter: "loaded")
+    monkeypatch.setattr(adapters, "_loads", adapters._Loads())
+    loaded, adapter = LoadedAdapters(), LoRARequest("sql", 1, str(folder))
+    first, second = (object.__new__(WorkerLoRAManager) for _ in range(2))
+    name = named(AdapterNames(), folder)
+    assert not loaded.is_loaded(1, name)
+    assert first._load_adapter(adapter) == "loaded"
+    assert loaded.is_loaded(1, name)
+    assert not loaded.is_loaded(1, "another content")
+    assert second._load_adapter(adapter) == "loaded"
+    assert not loaded.is_loaded(1, name)

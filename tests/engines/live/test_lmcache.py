@@ -316,6 +316,17 @@ def test_chunks_are_those_of_the_weights_in_the_models_folder(
         adapter.close()
 
 
+def test_a_relative_path_means_another_folder_to_each_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"1")
+    monkeypatch.chdir(tmp_path)
+    names = model_names.ModelNames()
+    assert names.of("model") is None
+    assert "it is a relative path" in caplog.text
+
+
 def test_a_model_whose_files_change_is_not_kept_or_found_any_more(
     pool_settings: dict[str, object], folders: dict[str, str]
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -190,6 +191,7 @@ for model in {[str(tmp_path / name) for name in ("one", "same", "other", "nothin
     for name, content in (("one", b"1"), ("same", b"1"), ("other", b"2")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.safetensors").write_bytes(content)
+    time.sleep(0.05)  # a process's start is known to a tick of 10 ms
     said = run(tmp_path, pool_settings, program)
     keys = [line for line in said.splitlines() if line.startswith("@@") and " is neither " not in line]
     assert len(keys) == 5, said

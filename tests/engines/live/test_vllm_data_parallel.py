@@ -77,5 +77,5 @@ def test_engines_of_a_data_parallel_group_share_and_say_the_same(
     assert first[0] == second[0]
     assert max(abs(a - b) for a, b in zip(first[1], second[1], strict=True)) < TOLERANCE
     assert [first[2], second[2]] == [0, 192]
-    reports = {path.name for path in tmp_path.glob("report*")}
-    assert {"report.json", "report.json.engine1"} <= reports
+    written = [path.name for path in tmp_path.glob("report*")]
+    assert {"engine1" in name for name in written} == {False, True}, written

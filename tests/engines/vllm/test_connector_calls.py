@@ -86,6 +86,17 @@ def test_nothing_is_stored_of_a_step_whose_load_failed_in_another_connector(orde
     assert len(engine.pool.objects) == (0 if order == "v2" else 2 * 5)
 
 
+def test_a_request_that_finds_in_the_same_step_what_another_connector_loads_stores_nothing_of_it() -> None:
+    """vLLM puts blocks of a load in a step into its own cache before the step begins."""
+    engine = EngineModel(PoolInHand(), budget=40)
+    engine.runner.peer_lies = True
+    engine.scheduler.peer_offers["a"] = 3
+    for name in ("a", "b"):
+        engine.add(name, PROMPT)
+    engine.run()
+    assert not engine.pool.objects
+
+
 def test_nothing_is_stored_of_what_waited_while_the_engine_slept() -> None:
     """Sleeping gives the KV memory back. What a step with a load computed waits for the next one."""
     first = EngineModel(PoolInHand())

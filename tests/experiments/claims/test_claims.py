@@ -54,6 +54,12 @@ def test_rows_that_are_played_can_be_simulated_as_the_emulator_carries_them_out(
     assert all(simulated(emulator, mode)["mean_s"] > 0 for mode in MODES)
 
 
+def test_a_scale_at_which_a_block_is_one_fragment_can_be_simulated() -> None:
+    emulator = Emulator(live_scenario("prefill-decode", 1).changed(workload={"requests": 10}), 200_000.0)
+    assert emulator.matched(pool=True).network.fragments == 1
+    assert simulated(emulator, "merging")["mean_s"] > 0
+
+
 def test_ratios_are_of_the_same_seeds() -> None:
     records = [
         {

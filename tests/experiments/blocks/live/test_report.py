@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,9 @@ from rich.table import Table
 from experiments.blocks.counts import Sensitivity
 from experiments.blocks.measure import Measured
 from experiments.blocks.quality import Quality
-from experiments.blocks.report import codec_table, interval_table
+from experiments.blocks.report import codec_table, interval_table, write_summary
 from experiments.blocks.study import Findings
+from tests.experiments.summaries import assert_described
 
 EXACT = Quality(4.0, 1.0, 1.0, 0.0, 1.0)
 
@@ -51,3 +53,9 @@ def test_several_sets_have_means_and_intervals() -> None:
     text = shown(interval_table(findings()))
     for cell in ("Over 3 sets", "2.20 ± 0.50", "+10.00 ± 24.84", "0.0200 ± 0.0248"):
         assert cell in text
+
+
+def test_a_summary_is_as_described(tmp_path: Path) -> None:
+    about = {"model": "m", "corpus": "c", "samples": 4, "seed": 1, "seeds": 3, "revision": "r"}
+    write_summary(tmp_path / "summary.json", about, findings())
+    assert_described("blocks", tmp_path / "summary.json")
