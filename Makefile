@@ -148,10 +148,10 @@ test: $(READY_ALL) $(SHELL_READY) ## every test that this machine can run
 
 test-slow: $(READY_ALL) ## the tests that take long (Prometheus, tshark, a browser, from Debian), and made-up examples by the hundred
 	@sh scripts/test-slow-setup.sh
-	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=20 -m "slow or hypothesis" tests
+	@HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=20 -m "(slow or hypothesis) and not cluster" tests
 
 test-cluster: $(READY_ALL) ## the tests of SERVERS, on two and three servers that they make (root, openssh-server)
-	@$(PYTHON) -m pytest -n 0 -m cluster -rs tests/cluster/live
+	@$(PYTHON) -m pytest -n 0 -m "cluster and not slow" -rs tests/cluster/live
 
 test-bmv2: $(READY_ALL) $(SHELL_READY) ## the conformance and differential tests against BMv2 (p4c-bm2-ss, simple_switch_grpc on PATH)
 	@$(PYTHON) -m pytest -m bmv2 tests

@@ -25,6 +25,7 @@ from cluster.fabric_text import from_message
 from cluster.messages import CHUNK_BYTES, PYTHON, Message, MessageError, Outgoing, incoming, to_bytes, to_text
 from commands.cores import usable_cores
 from commands.errors import ExperimentError
+from commands.value_size import build_core
 from emulator.machine import CpuWatch, cpu_time
 from topologies.engines import make_engine
 from topologies.errors import EngineError, TopologyError
@@ -73,9 +74,11 @@ class Agent:
             self._outgoing.send({"number": number, "result": result})
 
     def do_hello(self) -> dict[str, Any]:
-        """Say what this server is; TopologyError where networks can't be built on it."""
+        """Compile the hosts' core where it is missing, and say what this server is; TopologyError where
+        networks can't be built on it."""
         check_machine()
-        return {"python": sys.version.split()[0], "cores": usable_cores()}
+        build_core()
+        return {"cores": usable_cores()}
 
     def do_alive(self) -> None:
         """Do nothing: the run is there."""
@@ -250,7 +253,7 @@ def _leave(*_: object) -> None:
 
 
 class _Heard:
-    """Ends this process by a signal when the run says nothing for long."""
+    """Ends this process by a signal to its main thread when the run says nothing for long."""
 
     def __init__(self) -> None:
         self._last_s, self._is_busy = time.monotonic(), False
@@ -261,7 +264,8 @@ class _Heard:
         """While something is done that the run asked for, its next words wait."""
         self._is_busy = True
         yield
-        self._is_busy, self._last_s = False, time.monotonic()
+        self._last_s = time.monotonic()
+        self._is_busy = False
 
     def __enter__(self) -> None:
         threading.Thread(target=self._watch, daemon=True).start()
@@ -272,7 +276,8 @@ class _Heard:
     def _watch(self) -> None:
         while not self._done.wait(1.0):
             if not self._is_busy and time.monotonic() - self._last_s > SILENCE_S:
-                signal.raise_signal(signal.SIGTERM)
+                print(f"the run said nothing for {SILENCE_S:g} s", file=sys.stderr, flush=True)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
                 return
 
 

@@ -87,7 +87,7 @@ class AgentProcesses:
             data = os.read(stream.fileno(), CHUNK_BYTES)
         except BlockingIOError:
             return False
-        except OSError:
+        except (OSError, ValueError):  # whoever ends it closes its streams, too
             data = b""
         if not data:
             with self._lock:
@@ -116,5 +116,5 @@ class AgentProcesses:
         for key in keys:
             while self._send_on(key):
                 pass
-            with self._lock, contextlib.suppress(KeyError):
+            with self._lock, contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(key.fileobj)

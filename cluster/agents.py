@@ -29,6 +29,8 @@ class Agents:
         """`logs`: a folder for what agents say on stderr."""
         self.servers: Mapping[str, Found] = {found.server.name: found for found in servers}
         self.sessions: dict[str, Session] = {}
+        self.cores: dict[str, float] = {}
+        """That each server's processes may use, quotas of its control groups considered."""
         self._logs = logs
         self._stack = contextlib.ExitStack()
 
@@ -41,7 +43,7 @@ class Agents:
                 environment = {key: os.environ[key] for key in SENT_VARIABLES if os.environ.get(key)}
                 command = in_checkout(found.server, found.folder, AGENT, environment)
                 self.sessions[name] = Session(name, command, words).__enter__()
-            self.on_all(lambda name, session: session.ask("hello"))
+            self.cores = self.on_all(lambda name, session: float(session.ask("hello")["cores"]))
             stack.pop_all()
         return self
 

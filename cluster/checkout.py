@@ -44,7 +44,12 @@ rmdir .weir-new
 @cache
 def files_here() -> tuple[str, ...]:
     """Return the paths of this checkout's files, in order."""
-    git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
+    return files_of(ROOT)
+
+
+def files_of(checkout: Path) -> tuple[str, ...]:
+    """Return the paths of a checkout's files and links, in order."""
+    git = ["git", "-C", str(checkout), "-c", f"safe.directory={checkout}"]
     listed = subprocess.run(
         [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
@@ -53,14 +58,16 @@ def files_here() -> tuple[str, ...]:
     if listed.returncode == 0 and listed.stdout:
         names = {name for name in listed.stdout.decode().split("\0") if name}
     else:
-        names = set(_walked())
-    return tuple(sorted(name for name in names if os.path.lexists(ROOT / name) and not _is_made(name)))
+        names = set(_walked(checkout))
+    return tuple(sorted(name for name in names if os.path.lexists(checkout / name) and not _is_made(name)))
 
 
-def _walked() -> Iterator[str]:
-    for folder, folders, names in os.walk(ROOT):
+def _walked(checkout: Path) -> Iterator[str]:
+    for folder, folders, names in os.walk(checkout):
         folders[:] = [name for name in folders if name not in MADE and name != ".git" and "venv" not in name]
-        yield from (str((Path(folder) / name).relative_to(ROOT)) for name in names)
+        paths = [Path(folder) / name for name in names]
+        paths += [path for name in folders if (path := Path(folder) / name).is_symlink()]
+        yield from (str(path.relative_to(checkout)) for path in paths)
 
 
 def _is_made(name: str) -> bool:

@@ -37,6 +37,8 @@ from topologies.running import RunningNetwork
 from topologies.shaping import USUAL_MTU_BYTES
 
 START_TIMEOUT_S: Final = 60.0
+BUILD_TIMEOUT_S: Final = 600.0
+"""Within which a server builds its part: hundreds of hosts on a slow one take minutes."""
 _LOOK_S: Final = 0.05
 _GUARD: Final = ("setpriv", "--pdeathsig", "TERM", "--")
 _CERTIFICATES: Final = ("ca.crt", "server.crt", "server.key")
@@ -208,6 +210,7 @@ class ClusterNetwork(RunningNetwork):
         return Path(
             session.ask(
                 "open",
+                answer_within_s=BUILD_TIMEOUT_S,
                 fabric=to_message(self.fabric),
                 vertices=sorted(self.placement.on(name)),
                 tunnels=list(self._tunnels(name)),

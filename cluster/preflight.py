@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ from cluster.ssh import CONNECT_TIMEOUT_S, check_client, on_server
 
 CLOCK_QUESTIONS: Final = 5
 PROBE_TIMEOUT_S: Final = CONNECT_TIMEOUT_S + 30.0
+ENDS_WITHIN_S: Final = 2.0
 MAX_ANSWER_BYTES: Final = 1 << 16
 
 This = TypeVar("This")
@@ -34,8 +35,8 @@ def look_at(servers: Sequence[Server], say: Callable[[str], None] = lambda text:
     `say` is told what takes long. Raises ServerError with a sentence for each server that can't be used.
     """
     check_client()
-    found = _of_each(servers, _probed)
-    refused = [text for one in found if (text := refusal(one, digest_here())) is not None]
+    found, refused = _each(servers, _probed)
+    refused += [text for one in found if (text := refusal(one, digest_here())) is not None]
     if not refused and (text := twice(found)) is not None:
         refused.append(text)
     if refused:
@@ -51,18 +52,18 @@ def look_at(servers: Sequence[Server], say: Callable[[str], None] = lambda text:
             say(f"server {one.server.name}: setting up {one.folder}, which takes some minutes once")
         set_up(one.server, one.folder)
 
-    _of_each(found, prepare)
+    _, refused = _each(found, prepare)
+    if refused:
+        raise ServerError("\n".join(refused))
     return found
 
 
-def _of_each(these: Sequence[This], do: Callable[[This], Result]) -> list[Result]:
-    """Do something for each at the same time; raises ServerError with all that was refused."""
+def _each(these: Sequence[This], do: Callable[[This], Result]) -> tuple[list[Result], list[str]]:
+    """Do something for each at the same time; returns the results, and what was refused."""
     with ThreadPoolExecutor(max_workers=len(these)) as pool:
         futures = [pool.submit(do, one) for one in these]
-    refused = [error for one in futures if isinstance(error := one.exception(), ServerError)]
-    if len(refused) > 1:
-        raise ServerError("\n".join(map(str, refused)))
-    return [one.result() for one in futures]
+    refused = [str(error) for one in futures if isinstance(error := one.exception(), ServerError)]
+    return [one.result() for one in futures if not isinstance(one.exception(), ServerError)], refused
 
 
 def _probed(server: Server) -> Found:
@@ -76,6 +77,8 @@ def _probed(server: Server) -> Found:
             said, clock = _answers(process, json.dumps(request).encode() + b"\n")
             return _found(server, said, clock)
         except (OSError, ValueError, KeyError, TypeError):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(ENDS_WITHIN_S)  # its exit code says more than the lack of an answer
             process.kill()
             assert process.stderr is not None
             words = " ".join(process.stderr.read(MAX_ANSWER_BYTES).decode(errors="replace").split())
@@ -119,7 +122,6 @@ def _found(server: Server, said: dict[str, Any], clock: Offset) -> Found:
         is_root=bool(said["is_root"]),
         user=str(said["user"]),
         python=tuple(int(part) for part in said["python"]),
-        machine=str(said["machine"]),
         cores=float(said["cores"]),
         free_bytes=int(said["free_bytes"]),
         has_mininet=bool(said["has_mininet"]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
+import pwd
 import shutil
 import sys
 import time
@@ -32,9 +32,14 @@ def digest_of(folder: Path, files: Iterable[str]) -> str | None:
     return digest.hexdigest()
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is such a file or folder, and this user may see it."""
+    return os.path.exists(str(path))  # noqa: PTH110  # pathlib raises where he may not
+
+
 def free_bytes(folder: Path) -> int:
     """Return what is left on the disk that a folder is or will be on."""
-    while not folder.is_dir():
+    while not is_there(folder):
         folder = folder.parent
     return shutil.disk_usage(str(folder)).free
 
@@ -47,21 +52,28 @@ def boot_id() -> str:
         return ""
 
 
+def user_name() -> str:
+    """Return the name of the user whose rights this process has, or the number of one without a name."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
 def look(request: dict[str, Any]) -> dict[str, Any]:
     """Return what the server is."""
     folder = Path("~").expanduser() / request["folder"]
-    mininet = [place for place in sys.path if (Path(place) / "mininet" / "net.py").is_file()]
+    mininet = [place for place in sys.path if is_there(Path(place) / "mininet" / "net.py")]
     return {
         "is_root": os.geteuid() == 0,
-        "user": os.environ.get("USER", str(os.geteuid())),
+        "user": user_name(),
         "python": list(sys.version_info[:3]),
-        "machine": platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "free_bytes": min(free_bytes(folder), free_bytes(Path("/tmp"))),
         "has_mininet": bool(mininet) and shutil.which("mnexec") is not None,
         "folder": str(folder),
-        "exists": folder.is_dir(),
-        "has_environment": (folder / ".venv" / "bin" / "python").exists(),
+        "exists": is_there(folder),
+        "has_environment": is_there(folder / ".venv" / "bin" / "python"),
         "digest": digest_of(folder, request["files"]),
         "boot_id": boot_id(),
         "address": (os.environ.get("SSH_CONNECTION", "").split() + [""] * 4)[2],

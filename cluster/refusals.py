@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cluster.clocks import Offset
@@ -25,7 +25,6 @@ class Found:
     is_root: bool
     user: str
     python: tuple[int, ...]
-    machine: str
     cores: float
     free_bytes: int
     has_mininet: bool
@@ -44,6 +43,10 @@ class Found:
     def usable_cores(self) -> float:
         """Those that may be given work."""
         return self.cores if self.server.cores is None else min(self.cores, self.server.cores)
+
+    def with_cores(self, cores: float) -> Found:
+        """Return the same, of which processes may use no more than so many cores."""
+        return replace(self, cores=min(self.cores, cores))
 
     @property
     def reached_at(self) -> str:
@@ -119,8 +122,10 @@ def twice(found: Sequence[Found]) -> str | None:
 def unreachable(server: Server, code: int, words: str) -> str:
     """Return why a server that gave no answer can't be used, by what ssh said."""
     name = f"server {server.name}"
-    if code == 127 or "python3" in words:
+    if code == 127:
         return f"{name} has no /usr/bin/python3 ({words}): apt-get install python3 there"
+    if "SyntaxError" in words:
+        return f"{name} has a Python before 3.7: install the operating system of this machine there ({words})"
     if "Host key verification failed" in words:
         return (
             f"{name}: its host key is not known here ({words}): log in once by hand (ssh {server.ssh}) and "

@@ -5,7 +5,7 @@ ssh_config = "ssh_config"     # for ssh -F, beside this file; without it ssh rea
 [a]
 ssh = "root@10.0.0.1"         # what ssh is given; without it the table's name
 address = "10.0.0.1"          # where the other servers reach it; without it where ssh did
-cores = 8                     # that it may be given work for; without it all that it has
+cores = 8                     # that it may be given work for; without it all that its processes may use
 folder = "/opt/weir"          # a checkout with its environment; without it one is made there
 
 [b]

@@ -17,7 +17,7 @@ from cluster.messages import Message, MessageError, Outgoing, incoming, to_bytes
 from cluster.remote_process import LOST, RemoteProcess
 
 ANSWER_TIMEOUT_S: Final = 120.0
-"""A server that builds its part may be busy for long; one that is lost is noticed by ssh."""
+"""A server may be busy for long; one that is lost is noticed by ssh."""
 CLOSE_TIMEOUT_S: Final = 30.0
 ALIVE_S: Final = 3.0
 CLOCK_QUESTIONS: Final = 20

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from commands.errors import ExperimentError
 from emulator.processes import LineProcess
 from topologies.running import RunningNetwork
 
@@ -75,7 +76,10 @@ class Timeline:
 
     def _run(self) -> None:
         while (self._has_room or self.on_sample) and not self._done.wait(PERIOD_S):
-            self._take()
+            try:
+                self._take()
+            except ExperimentError:  # a machine was lost, which whoever waits for its processes says
+                return
 
     @property
     def _has_room(self) -> bool:

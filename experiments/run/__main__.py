@@ -94,6 +94,7 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
     """What this machine, or the servers, can carry, where SCALE leaves it open; `draft` is the most detailed
     scenario."""
     options = draft.options
+    carriers = "this machine" if cluster is None else "the servers"
     if cluster is not None:
         on_servers = measure_servers(screen, draft, cluster)
     if options.scale is not None:
@@ -115,13 +116,13 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
     demand = demand_of(draft.trace.requests, link_bit_s)
     sigma = choose_sigma(capacity, demand, draft.cost.block_bytes, draft.scale.sigma, draft.scale.speed)
     screen.say(
-        f"This machine has {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores to spare{beside}, and a "
+        f"Of {carriers}, {capacity.idle_cores:.1f} of {capacity.cores:.2g} cores are idle{beside}, and a "
         f"fragment of {VALUE_BYTES:,} bytes costs its two ends {capacity.fragment_us:.0f} us: "
         f"sigma {sigma:g}."
     )
     if capacity.others and capacity.idle_cores < capacity.cores / 2:
         screen.warn(
-            f"what keeps this machine busy: {', '.join(capacity.others)}. Results are finer, and count more "
+            f"what keeps {carriers} busy: {', '.join(capacity.others)}. Results are finer, and count more "
             "surely, when that has ended.",
             "busy",
         )

@@ -92,12 +92,13 @@ def measure_servers(screen: Screen, draft: Scenario, cluster: Cluster) -> Capaci
     The server that is the first to have nothing left counts for all. None where SCALE is given. Raises
     ServerError where no packet comes through a tunnel.
     """
-    placement = cluster.place(draft)
     with (
         screen.status("measuring what the servers and the tunnels between them can carry"),
         tempfile.TemporaryDirectory(prefix="weir-") as logs,
         Agents(cluster.found, Path(logs)) as agents,
     ):
+        cluster.found = [one.with_cores(agents.cores[one.server.name]) for one in cluster.found]
+        placement = cluster.place(draft)
         cluster.tunnels = measure_tunnels(placement.crossing_bit_s(), agents, VALUE_FRAME_BYTES)
         capacities = {} if draft.options.scale is not None else agents.on_all(_capacity)
     for (one, other), figures in cluster.tunnels.items():

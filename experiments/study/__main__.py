@@ -75,7 +75,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
             said = pace.text(done, total, known)
             progress.update(task, completed=done, total=total, known=known, pace=said)
 
-        player = Player(options, Computer(client, store, show).some, began_s)
+        player = Player(options, Computer(client, store, show, grows=bool(options.scheduler)).some, began_s)
         for sweep in (name for name in SWEEPS if name in options.sweeps):
             progress.update(task, description=sweep)
             player.play(sweep, centre, [point for point in planned if point.sweep == sweep])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import socket
@@ -25,6 +26,11 @@ RETRIES = 3
 """Times that a point is computed again when its worker died."""
 CONNECT_TIMEOUT_S = 10
 AHEAD = 2
+QUEUED_S = 10.0
+"""Work that waits for each process of a cluster that grows: Dask starts another worker for each five seconds
+of it."""
+MOST_QUEUED = 10_000
+"""Points that are with such a cluster at a time."""
 KEPT = "what was computed is kept: start it again and it goes on from there"
 
 OnDone = Callable[[int, int, int], None]
@@ -123,15 +129,21 @@ def _next(arriving: Any) -> Any:
     except KilledWorker as error:
         raise ClusterError(f"the worker of one point died {RETRIES + 1} times ({error}); {KEPT}") from None
     if isinstance(figures, BaseException):  # what is told of futures that ended with their scheduler
-        raise ClusterError(f"the Dask scheduler is gone ({type(figures).__name__}); {KEPT}")
+        raise _gone(figures)
     return future, figures
+
+
+def _gone(error: BaseException) -> ClusterError:
+    return ClusterError(f"the Dask scheduler is gone ({type(error).__name__}); {KEPT}")
 
 
 class Computer:
     """Figures of scenarios, from the store or from the cluster."""
 
-    def __init__(self, client: Client, store: ResultStore, on_done: OnDone) -> None:
-        self._client, self._store, self._on_done = client, store, on_done
+    def __init__(self, client: Client, store: ResultStore, on_done: OnDone, grows: bool = False) -> None:
+        """`grows`: whether the cluster may start workers for points that wait."""
+        self._client, self._store, self._on_done, self._grows = client, store, on_done, grows
+        self._computed_points, self._computing_s = 0, 0.0
 
     def all(self, scenarios: Sequence[Scenario]) -> list[Figures]:
         """Figures in the order of the scenarios; each is stored as soon as it is there."""
@@ -141,8 +153,8 @@ class Computer:
     def some(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[Figures | None]:
         """The same, None for those that are not there by the deadline (of time.monotonic).
 
-        What has begun by then is waited for. Scenarios are begun in their order, in as many processes as
-        there are, so that what is left out stands last.
+        What is with the cluster by then is waited for. Scenarios are begun in their order, in as many
+        processes as there are, so that what is left out stands last.
         """
         names = [point_name(scenario) for scenario in scenarios]
         found: dict[str, Figures] = {}
@@ -165,24 +177,36 @@ class Computer:
         if not missing:
             return
         waiting = iter(missing.items())
-        first = list(islice(waiting, self._ahead()))
-        if time.monotonic() >= deadline_s:
-            return
-        futures = {self._submit(name, scenario): name for name, scenario in first}
-        arriving = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
-        while (done := _next(arriving)) is not None:
+        futures: dict[Any, str] = {}
+        arriving = as_completed([], with_results=True)  # type: ignore[no-untyped-call]
+        while True:
+            if time.monotonic() < deadline_s:
+                for name, scenario in islice(waiting, max(0, self._most_at_a_time() - len(futures))):
+                    future = self._submit(name, scenario)
+                    futures[future] = name
+                    arriving.add(future)  # type: ignore[no-untyped-call]
+            done = _next(arriving)
+            if done is None:
+                return
             future, figures = done
-            yield futures[future], figures
-            following = next(waiting, None) if time.monotonic() < deadline_s else None
-            if following is not None:
-                later = self._submit(*following)
-                futures[later] = following[0]
-                arriving.add(later)  # type: ignore[no-untyped-call]
+            self._computed_points += 1
+            self._computing_s += figures["cpu_s"]
+            yield futures.pop(future), figures
 
     def _submit(self, name: str, scenario: Scenario) -> Any:
         return self._client.submit(compute_point, scenario, code_hash(), key=f"point-{name}", retries=RETRIES)
 
-    def _ahead(self) -> int:
-        """Simulations that are with the cluster at a time: one for each process, and as many that wait."""
-        threads = sum(self._client.nthreads().values())  # type: ignore[no-untyped-call]
-        return AHEAD * max(1, threads)
+    def _most_at_a_time(self) -> int:
+        """Simulations that are with the cluster at a time: one for each process, and as many that wait.
+
+        Where the cluster grows, more wait, because that is what it counts: seconds of work for each process.
+        """
+        try:
+            threads = max(1, sum(self._client.nthreads().values()))  # type: ignore[no-untyped-call]
+        except (OSError, TimeoutError) as error:
+            raise _gone(error) from None
+        most = AHEAD * threads
+        if self._grows and self._computing_s:
+            each_s = self._computing_s / self._computed_points
+            most = max(most, min(MOST_QUEUED, math.ceil(threads * QUEUED_S / each_s)))
+        return most

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,10 @@ from pathlib import Path
 
 import psutil
 
+from cluster.checkout import copy
+from cluster.servers import read_servers
 from emulator.result import ROOT
+from tests.cluster.quota import cpu_group
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
 NETWORK = "10.77.0"
@@ -26,6 +30,8 @@ BRIDGE = "weirbr"
 LOOK_S = 0.05
 GUARD = ("setpriv", "--pdeathsig", "KILL", "--")
 """Ends a server with the test that made it."""
+SESSION = 'exec sh -c "$SSH_ORIGINAL_COMMAND"'
+"""What a login does."""
 READY_S = 20.0
 CLOCK_STEP_S = 1000
 """Monotonic clocks of two servers in turn differ by it. CLOCK_BOOTTIME is left alone: by it the kernel says
@@ -52,13 +58,17 @@ class TestServer:
     namespace: str
     number: int
     checkout: Path
+    groups: tuple[Path, ...] = ()
+    """Files that take the ids of processes that share a quota."""
     sshd: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> None:
         """Start its sshd, and wait until it listens."""
         assert SSHD is not None
         offset = str(CLOCK_STEP_S * (self.number - 1))
-        command = ["unshare", "--time", "--monotonic", offset, "--fork", "--kill-child"]
+        join = "".join(f"echo $$ > {shlex.quote(str(group))}; " for group in self.groups)
+        command = ["sh", "-c", f'{join}exec "$@"', "sh"]
+        command += ["unshare", "--time", "--monotonic", offset, "--fork", "--kill-child"]
         log = self.home / "sshd.log"
         with log.open("wb") as said:
             self.sshd = subprocess.Popen(
@@ -70,6 +80,26 @@ class TestServer:
             assert self.sshd.poll() is None, log.read_text(errors="replace")
             assert time.monotonic() < deadline_s, log.read_text(errors="replace")
             time.sleep(LOOK_S)
+
+    @contextlib.contextmanager
+    def sessions_begin_with(self, script: str) -> Iterator[None]:
+        """Whoever logs in gets what this script, of a shell, ends with instead of a shell."""
+        self._session.write_text(script)
+        try:
+            yield
+        finally:
+            self._session.write_text(SESSION)
+
+    @contextlib.contextmanager
+    def sessions_see(self, *commands: str) -> Iterator[None]:
+        """The same for a shell in a mount namespace in which these commands were run before."""
+        inside = " && ".join((*commands, SESSION))
+        with self.sessions_begin_with(f"exec unshare --mount -- sh -c {shlex.quote(inside)}"):
+            yield
+
+    @property
+    def _session(self) -> Path:
+        return self.home / "session"
 
     @property
     def config(self) -> str:
@@ -126,6 +156,15 @@ class TestServers:
         """What SERVERS names."""
         return self.folder / "servers.toml"
 
+    def copy_checkout(self) -> None:
+        """Give each server this checkout by SSH, with the environment of this one."""
+        for server in read_servers([str(self.file)]):
+            there = self.servers[server.name]
+            there.checkout = there.home / "checkout"
+            copy(server, str(there.checkout))
+            there.link_environment()
+        self.write_file(tuple(self.servers))
+
     def write_file(self, names: Sequence[str], more: Mapping[str, str] | None = None) -> Path:
         """Write the file for some of the servers; `more`: further lines by server."""
         lines = ['ssh_config = "ssh_config"']
@@ -136,8 +175,11 @@ class TestServers:
 
 
 @contextlib.contextmanager
-def test_servers(names: Sequence[str]) -> Iterator[TestServers]:
-    """Servers with these names, from which this process is reached as 10.77.0.1; gone at the end."""
+def make_servers(names: Sequence[str], cores: float | None) -> Iterator[TestServers]:
+    """Servers with these names, from which this process is reached as 10.77.0.1; gone at the end.
+
+    `cores`: what each may use of the CPU; None: all. Raises OSError where the kernel gives no quotas.
+    """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-servers-")))
         made = TestServers(folder)
@@ -148,16 +190,17 @@ def test_servers(names: Sequence[str]) -> Iterator[TestServers]:
         _run(f"ip addr add {NETWORK}.1/24 dev {BRIDGE}")
         _run(f"ip link set {BRIDGE} up")
         for number, name in enumerate(names, 2):
-            made.servers[name] = stack.enter_context(_server(folder, name, number))
+            made.servers[name] = stack.enter_context(_server(folder, name, number, cores))
         _write_ssh_config(made)
         made.write_file(names)
         yield made
 
 
 @contextlib.contextmanager
-def _server(folder: Path, name: str, number: int) -> Iterator[TestServer]:
+def _server(folder: Path, name: str, number: int, cores: float | None) -> Iterator[TestServer]:
     namespace, cable = f"weir-{name}", f"weir-{name}"
     with contextlib.ExitStack() as stack:
+        groups = () if cores is None else stack.enter_context(cpu_group(f"weir-{name}", cores))
         _run(f"ip netns del {namespace}", False)
         _run(f"ip netns add {namespace}")
         stack.callback(_run, f"ip netns del {namespace}", False)
@@ -172,16 +215,17 @@ def _server(folder: Path, name: str, number: int) -> Iterator[TestServer]:
             _run(f"ip netns exec {namespace} {command}")
         home = folder / name
         (home / "run").mkdir(parents=True)
+        (home / "session").write_text(SESSION)
         _keygen(home / "host_key")
         config = home / "sshd_config"
         config.write_text(
             f"Port 22\nListenAddress {NETWORK}.{number}\nHostKey {home}/host_key\n"
             f"AuthorizedKeysFile {folder}/key.pub\nPidFile {home}/sshd.pid\nStrictModes no\nUsePAM no\n"
             f"PasswordAuthentication no\nPermitRootLogin yes\nSetEnv HOME={home}\nUseDNS no\n"
-            "MaxStartups 100\nPermitUserEnvironment no\n"
+            f"MaxStartups 100\nPermitUserEnvironment no\nForceCommand sh {home}/session\n"
         )
         Path("/run/sshd").mkdir(exist_ok=True)
-        server = TestServer(name, f"{NETWORK}.{number}", home, namespace, number, ROOT)
+        server = TestServer(name, f"{NETWORK}.{number}", home, namespace, number, ROOT, groups)
         server.start()
         stack.callback(_end, server)
         yield server

@@ -11,7 +11,7 @@ from cluster.servers import Server
 OURS = Server("b", "root@b")
 THEIRS = Server("b", "root@b", folder="/opt/weir")
 FIT = Found(
-    server=OURS, is_root=True, user="root", python=(3, 11, 2), machine="x86_64", cores=8.0, free_bytes=10**11,
+    server=OURS, is_root=True, user="root", python=(3, 11, 2), cores=8.0, free_bytes=10**11,
     has_mininet=True, folder="/root/.cache/weir/checkout", exists=True, has_environment=True, digest="same",
     address="10.0.0.2", clock=Offset(0.01, 0.001),
 )  # fmt: skip

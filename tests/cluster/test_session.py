@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from cluster.messages import PYTHON
 from cluster.session import Session
 
 FAILING = "import sys; sys.exit('no fuel')"
+WAIT_S = 30.0
 AGENT = (sys.executable, "-m", "cluster.agent")
 
 
@@ -66,6 +68,20 @@ def test_an_agent_ends_with_its_connection() -> None:
         pid = agent_pid(agent)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_an_agent_that_hears_nothing_says_so_and_ends() -> None:
+    """So it does when the run stands still, as on a machine that sleeps."""
+    impatient = "from cluster import agent; agent.SILENCE_S = 1.0; raise SystemExit(agent.main())"
+    command = [sys.executable, "-c", impatient]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert process.wait(WAIT_S) == 0
+        finally:
+            process.kill()
+        assert process.stderr.read() == "the run said nothing for 1 s\n"
 
 
 def test_an_agent_that_is_killed_is_lost() -> None:

@@ -1,29 +1,22 @@
-"""Three servers for all tests of this folder."""
+"""Three servers for all tests of a file."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from cluster.checkout import copy
-from cluster.servers import read_servers
-from tests.cluster.servers import TestServers, missing, test_servers
+from tests.cluster.servers import TestServers, make_servers, missing
 from topologies import remains
 
 NAMES = ("a", "b", "c")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def servers() -> Iterator[TestServers]:
     """Servers whose checkout was copied by SSH, with the environment of this one."""
     why = missing()
     if why:
         pytest.skip(why)
-    with test_servers(NAMES) as made:
-        for server in read_servers([str(made.file)]):
-            there = made.servers[server.name]
-            there.checkout = there.home / "checkout"
-            copy(server, str(there.checkout))
-            there.link_environment()
-        made.write_file(NAMES)
+    with make_servers(NAMES, cores=None) as made:
+        made.copy_checkout()
         yield made
     remains.clean()  # of servers that were killed

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from cluster.checkout import files_here
 from experiments.study.compute import ClusterError, Computer, cluster, compute_point
@@ -122,6 +122,38 @@ def test_a_scheduler_killed_half_way_is_a_clear_error_and_nothing_is_lost(tmp_pa
     assert seen[0] == kept
 
 
+CLIENT = """
+import sys
+from pathlib import Path
+from experiments.study.compute import Computer, cluster
+from experiments.study.results import ResultStore
+from tests.experiments.study.test_compute import ignore, scenarios
+with cluster(sys.argv[1]) as client:
+    Computer(client, ResultStore(Path(sys.argv[2])), ignore).all(scenarios(6, requests=20))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_client_killed_half_way_goes_on_from_what_is_stored(tmp_path: Path) -> None:
+    wanted, points = scenarios(6, requests=20), tmp_path / "points"
+    command = [sys.executable, "-c", CLIENT]
+
+    def stored() -> dict[str, tuple[int, bytes]]:
+        return {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in points.glob("*.json")}
+
+    with scheduler_with_workers(tmp_path, 1) as (address, _):
+        with subprocess.Popen([*command, address, str(points)], cwd=ROOT) as first:
+            wait_until(lambda: len(stored()) >= 2)
+            first.kill()
+        kept = stored()
+        assert first.returncode == -signal.SIGKILL
+        assert len(kept) < len(wanted)
+        subprocess.run([*command, address, str(points)], cwd=ROOT, check=True, timeout=2 * WAIT_S)
+    assert {name: stored()[name] for name in kept} == kept
+    assert len(stored()) == len(wanted)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
@@ -146,6 +178,25 @@ def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
         """Submitting anything to it fails."""
 
     assert Computer(NoClient(), store, ignore).all([wanted[0]]) == [{"marked": True}]  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_workers_that_come_with_the_points_are_used(tmp_path: Path) -> None:
+    wanted, seen = scenarios(60, requests=20), set()
+    with LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as local:
+        local.adapt(minimum=0, maximum=2, interval="200ms", target_duration="500ms")
+        with cluster(local.scheduler_address) as client:
+
+            def look(done: int, total: int, known: int) -> None:
+                seen.add(len(client.nthreads()))  # type: ignore[no-untyped-call]
+
+            store = ResultStore(tmp_path / "points")
+            figures = Computer(client, store, look, grows=True).all(wanted)
+    assert len(figures) == len(wanted)
+    assert max(seen) == 2
 
 
 @pytest.mark.timeout(60)
