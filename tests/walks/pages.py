@@ -56,10 +56,10 @@ def clone(folder: Path) -> Path:
         capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     for name in names:
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
-            os.utime(folder / name, (0, 0))
+            shutil.copyfile(ROOT / name, folder / name, follow_symlinks=False)
+            os.utime(folder / name, (0, 0), follow_symlinks=False)
     (folder / ".venv").symlink_to(ROOT / ".venv")
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     return folder
