@@ -41,7 +41,7 @@ from workload.scale import DEFAULT_SIGMA, ScaleModel
 from workload.schedule import CONDUCTOR, SESSIONS, joining_place, make_scheduler, share_out
 from workload.trace import Request, Trace
 
-PLAY_S = 12.0
+PLAY_S = 15.0
 """Longest that a generated trace plays when SPEED is not given: three runs and the set-up of a fresh machine
 stay below two minutes."""
 TRACE_PLAY_S = 32.0
