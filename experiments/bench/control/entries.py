@@ -65,7 +65,7 @@ def _round(asking: socket.socket, answering: socket.socket, keys: list[bytes]) -
     began_s = time.monotonic()
     for value in values:
         answering.send(value)
-    time.sleep(DIGEST_TIMEOUT_NS / 1e9 / EAGER - (time.monotonic() - began_s))
+    time.sleep(max(0.0, DIGEST_TIMEOUT_NS / 1e9 / EAGER - (time.monotonic() - began_s)))
     while len(had_s) < len(looked) and time.monotonic() < began_s + LONGEST_S:
         for key, (get, value) in looked.items():
             if key not in had_s:
