@@ -20,7 +20,7 @@ from workload.rank_loads import WAYS
 def test_every_case_can_be_simulated() -> None:
     for work in WORKS.values():
         assert "NVLink" in work.condition
-        assert any(word in work.condition for word in ("free routing", "affinity", "nodes"))
+        assert any(word in work.condition for word in ("free routing", "affinity", "nodes", "ranks"))
         for name in SYSTEMS:
             check(scenario(work, name, 20, 1, {}))
     assert {name for pair in CLAIMS for name in pair} <= set(SYSTEMS)
