@@ -8,8 +8,8 @@ import pytest
 
 FACES = {
     "controller.policies": {
-        "OWN_POLICIES", "POLICY_NAMES", "Admit", "Decision", "Demoted", "Event", "Evict", "Found", "Hits", "HomeLoad",
-        "Key", "Lost", "Miss", "Pin", "Policy", "PolicyError", "Unpin", "make_policy",
+        "OWN_POLICIES", "POLICY_NAMES", "Admit", "Decision", "Demoted", "Event", "Evict", "Found", "Hits",
+        "HomeLoad", "Key", "Lost", "Miss", "Pin", "Policy", "PolicyError", "Unpin", "make_policy",
     },
     "controller.pool": {"Pool"},
     "emulator": {"RunResult", "play"},
