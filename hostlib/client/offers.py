@@ -161,23 +161,24 @@ class Offers:
             return
 
         loop, options, health = self._exchange.loop, self._exchange.options, self._exchange.health
-        gives_up_s = loop.time() + options.blackout_s
-        replaced_by_s = loop.time() + options.relist_s
+        seeks_from_s = replaced_by_s = loop.time() + options.relist_s
 
-        def not_replaced() -> None:
+        def look() -> None:
             nonlocal replaced_by_s
             if leg not in offer.legs or leg.held or not health.is_suspected(leg.member.address):
                 return
-            if health.in_blackout(offer.block.key) and loop.time() < gives_up_s:
+            now_s = loop.time()
+            if health.in_blackout(offer.block.key) and now_s < seeks_from_s + options.blackout_s:
                 # When it ends, homes are heard one after the other, and the list is of before.
-                replaced_by_s = loop.time() + options.relist_s
-            elif loop.time() >= replaced_by_s:
+                replaced_by_s = now_s + options.relist_s
+            elif now_s >= replaced_by_s:
                 self.gave_up(offer, why)
                 return
-            self._exchange.seek([leg.member.address])
-            loop.call_later(SILENCE_LOOK_S, not_replaced)
+            if now_s >= seeks_from_s:
+                self._exchange.seek([leg.member.address])
+            loop.call_later(SILENCE_LOOK_S, look)
 
-        not_replaced()
+        look()
 
     def finish(self, offer: Offer, error: TransferError | None = None) -> None:
         """With an error, or (None) because it is done or nobody wants it any more."""

@@ -23,7 +23,17 @@ from emulator.result import ROOT
 from experiments.versions import FOLDERS
 
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-FOREIGN = ("mininet", "vllm", "torch", "transformers", "lmcache", "sglang", "mooncake", "safetensors")
+FOREIGN = (
+    "mininet",
+    "vllm",
+    "torch",
+    "transformers",
+    "lmcache",
+    "sglang",
+    "mooncake",
+    "safetensors",
+    "msgspec",
+)
 """Packages that no wheel can ask for: Debian's Mininet, and the inference engines' own."""
 LABORATORYS = ("hostlib.storage",)
 """What the engines' package imports to test the pool's own connector, which takes the laboratory."""
