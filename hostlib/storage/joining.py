@@ -80,6 +80,8 @@ class Joining:
         self._heard_all = False
         """Whether a peer that was there has said all that was deleted."""
         self._doubt_task: asyncio.Task[None] | None = None
+        self._learned = 0
+        """Tombstones that peers told and that were not known here."""
         self.on_lifetime: Callable[[Tombstone, float], None] = lambda stone, left_s: None
         """Told of what peers say of lifetimes, with the seconds that are left."""
         self._last_there_s = store.graveyard.last_there_s
@@ -295,9 +297,9 @@ class Joining:
         self._doubt_task = self._spawn(self._doubt_no_longer())
 
     async def _doubt_no_longer(self) -> None:
-        heard = -1
-        while heard != self.catch_up.stats.tombstones:
-            heard = self.catch_up.stats.tombstones
+        learned = -1
+        while learned != self._learned:  # peers are asked again and again, and repeat what they said
+            learned = self._learned
             await asyncio.sleep(DOUBT_S)
         self._doubt_task = None
         self._end_doubt()
@@ -313,6 +315,7 @@ class Joining:
         stones = self._store.graveyard.stones
         since_s = stones.wall_s() - age_s
         if stone.write:
+            self._learned += stone not in stones
             self._store.delete(stone, age_s)
         elif self.in_doubt and self._last_there_s < since_s:
             self._missed_of.add(stone.place.tenant)
