@@ -36,13 +36,12 @@ class AgentProcesses:
 
     def add(self, number: int, process: Process) -> None:
         """Listen to one that was started."""
-        with self._lock:
-            self._processes[number] = process
-        for which, stream in ((_OUT, process.stdout), (_ERR, process.stderr)):
-            if stream is not None:
-                os.set_blocking(stream.fileno(), False)
-                with self._lock:
+        with self._lock:  # whole, or it could be found to have ended, and its streams closed, between the two
+            for which, stream in ((_OUT, process.stdout), (_ERR, process.stderr)):
+                if stream is not None:
+                    os.set_blocking(stream.fileno(), False)
                     self._selector.register(stream, selectors.EVENT_READ, (number, which))
+            self._processes[number] = process
 
     def pid(self, number: int) -> int:
         """Return its process id here; raises KeyError for one that has ended."""
