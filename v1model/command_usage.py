@@ -1,4 +1,7 @@
-"""What simple_switch_CLI's commands take: [X] may be left out, X... is any number of X from one on."""
+"""The usage of simple_switch_CLI's commands.
+
+[X] is optional, and X... is one X or more.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from workload.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class SessionHint:
-    """What to tell when a request was answered."""
+    """What a node can tell the pool after it has answered a request."""
 
     dead: tuple[int, ...]
     """Blocks that its session will not ask for again, the last of their chain first."""

@@ -294,9 +294,9 @@ class StorageNode:
             self.stats.unreadable += 1
             self.joining.repair(place)
         why_not = wire.REFUSED_UNREADABLE if error is not None else 0
+        if self.joining.in_doubt and place in self._store:
+            why_not = wire.REFUSED_BUSY
         for (address, _), message in waiting.items():
-            if self._is_in_doubt(message):
-                why_not = wire.REFUSED_BUSY
             if why_not:
                 replies = [wire.encode(self._refuse(message, why_not, backlog_ms))]
             else:

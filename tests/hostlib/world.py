@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -117,3 +118,13 @@ class World:
         """Destination and message of all that left a host."""
         decoded = ((to, wire.decode(data)) for origin, to, data in self.network.log if origin == source)
         return [(to, message) for to, message in decoded if message.op == op]
+
+
+async def put_all(world: World, first: int, count: int) -> None:
+    """Put blocks of growing lengths, durably and at two homes."""
+    await asyncio.gather(
+        *(
+            world.client.put(ref(n), content(n, 100 + 200 * n), durable=True, replicas=2)
+            for n in range(first, first + count)
+        )
+    )

@@ -64,7 +64,7 @@ def checked_under(*wrapper: str) -> str:
 
 
 def in_a_namespace_of_its_own(code: str) -> str:
-    """What it prints; there nobody else makes interfaces meanwhile."""
+    """Run code in a new network namespace, where nothing else makes interfaces; return what it prints."""
     done = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", code],
         cwd=ROOT,

@@ -76,7 +76,7 @@ class DataPlaneCommands:
             self._switch.run(name, arguments)
 
     def _help(self, names: Sequence[str]) -> None:
-        """What the named commands take, or all of them."""
+        """Print the usage of the named commands, or of all commands."""
         known = {*self._named, *self._switch.names()}
         if unknown := set(names) - known - REFUSED.keys():
             raise ValueError(f"unknown command {', '.join(sorted(unknown))}")

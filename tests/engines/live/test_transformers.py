@@ -74,7 +74,7 @@ def test_other_weights_and_other_settings_share_nothing() -> None:
 
 
 class Scaled(torch.nn.Linear):  # type: ignore[misc] # torch is not in the project's environment
-    """As an adapter's layer, whose scale no parameter has."""
+    """A layer like an adapter's: its scale is no parameter."""
 
     scale = 1.0
 

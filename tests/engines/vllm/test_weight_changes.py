@@ -83,7 +83,7 @@ def test_what_leaves_weights_alone_is_not_told(core: Core, method: str) -> None:
 
 
 def test_weights_that_are_given_to_the_model_itself_are_told(core: Core) -> None:
-    """As training in the engine's process does, which calls no executor."""
+    """Training in the engine's process loads weights without a call of the executor."""
 
     class Model:
         def load_weights(self, weights: list[Any]) -> int:

@@ -1,4 +1,4 @@
-"""What hints earn, on sessions that are known."""
+"""Replays with hints, on sessions whose result can be told beforehand."""
 
 from __future__ import annotations
 

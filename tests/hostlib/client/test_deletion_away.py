@@ -353,7 +353,7 @@ def listens_to_no_list(world: World, *homes: str) -> None:
 
 
 async def answers_of(world: World, home: str, number: int) -> set[int]:
-    """What a storage node alone says of a block."""
+    """Ask one storage node for a block, past the client; return the kinds of its answers."""
     before = len(world.network.log)
     get = wire.Message(wire.OP_GET, key(number), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
     world.network.deliver(NODE, home, wire.encode(get))

@@ -15,7 +15,6 @@ from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, PAGE_ENTRIES, make_page
 from hostlib.protocol.content import derivation
-from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import Members, State
 from hostlib.storage.catch_up import PATIENCE_S
 from hostlib.storage.commit import CommitOptions
@@ -28,19 +27,10 @@ from hostlib.storage.store import BlockStore, StoreOptions
 from hostlib.transport.transport import Receiver
 from tests.hostlib.network import Faults, MemoryPort
 from tests.hostlib.sealed import SEAL, TENANT, place
-from tests.hostlib.world import FRAGMENTS, PATIENT, World, content, key, ref
+from tests.hostlib.world import FRAGMENTS, PATIENT, World, content, key, put_all, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 BLOCKS = 60
-
-
-async def put_all(world: World, first: int, count: int) -> None:
-    await asyncio.gather(
-        *(
-            world.client.put(ref(n), content(n, 100 + 200 * n), durable=True, replicas=2)
-            for n in range(first, first + count)
-        )
-    )
 
 
 def comes_back_empty(world: World, address: str) -> StorageNode:
@@ -350,185 +340,6 @@ def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
                 await asyncio.sleep(0.1)
         assert all(one in world.holders(n) for n in range(3))
         node.close()
-
-    run_virtual(main())
-
-
-def test_stores_tell_the_controller_that_they_live() -> None:
-    async def main() -> None:
-        world = World(homes=2)
-        one = world.members.nodes[0].address
-        store = world.stores[one]
-        node = StorageNode(
-            world.network.port(one), store, StorageOptions(one, controller="10.255.255.254"), world.members
-        )
-        node.start()
-        await asyncio.sleep(1.05)
-        hellos = world.sent(one, wire.OP_HELLO)
-        assert len(hellos) == 11
-        assert {to for to, _ in hellos} == {"10.255.255.254"}
-        assert not hellos[0][1].flags & wire.FLAG_HELD
-        assert hellos[-1][1].flags & wire.FLAG_HELD
-        node.close()
-
-    run_virtual(main())
-
-
-def test_a_store_that_was_cut_off_without_noticing_catches_up_when_it_is_told() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        gone = world.members.nodes[0].address
-        node = world.nodes[gone]
-        node.start()
-        await asyncio.sleep(5)
-        assert node.joining.caught_up
-        world.network.dead.add(gone)
-        world.announce(DOWN, UP, UP)
-        await put_all(world, 0, 20)
-        world.network.dead.discard(gone)
-        world.announce(JOINING, UP, UP)
-        assert not node.joining.caught_up
-        async with asyncio.timeout(60):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
-        assert {n for n in range(20) if gone in world.homes(n)} <= {
-            n for n in range(20) if gone in world.holders(n)
-        }
-
-    run_virtual(main())
-
-
-def test_a_store_that_missed_a_list_may_have_been_down_by_it() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        gone = world.members.nodes[0].address
-        node = world.nodes[gone]
-        world.announce(JOINING, UP, UP)
-        async with asyncio.timeout(60):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
-        world.network.dead.add(gone)
-        world.announce(DOWN, UP, UP)
-        await put_all(world, 0, 20)
-        world.network.dead.discard(gone)
-        world.announce(JOINING, UP, UP)
-        assert not node.joining.caught_up
-
-    run_virtual(main())
-
-
-async def put_while_its_home_is_away(world: World, home: str) -> int:
-    """A block that only another storage node holds; then that one is away, and its home is back."""
-    at = world.members.nodes.index(next(one for one in world.members.nodes if one.address == home))
-    world.kill(home)
-    world.announce(*(DOWN if n == at else UP for n in range(len(world.nodes))))
-    number = next(n for n in range(99) if world.members.order(key(n))[0].address == home)
-    await world.client.put(ref(number), content(number), durable=True)
-    return number
-
-
-def test_who_returns_while_the_one_that_stood_in_is_down_waits_for_that() -> None:
-    """Else a read would be told that there is no such block."""
-
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home, *others = (one.address for one in world.members.nodes)
-        number = await put_while_its_home_is_away(world, home)
-        (standin,) = world.holders(number)
-        away = [DOWN if one == standin else UP for one in others]
-        world.kill(standin)
-        world.announce(JOINING, *away)
-        node = world.restart(home)
-        node.start()
-        await asyncio.sleep(60)
-        assert not node.joining.caught_up
-        with pytest.raises(TransferTimeoutError):
-            await world.client.get(ref(number))
-
-        world.restart(standin).start()
-        world.announce(JOINING, *(JOINING if one is DOWN else UP for one in away))
-        assert not node.joining.caught_up
-        async with asyncio.timeout(10):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
-        world.announce(UP, UP, UP)
-        assert (await world.client.get(ref(number))).content == content(number)
-        assert home in world.holders(number)
-
-    run_virtual(main())
-
-
-def test_who_returns_waits_for_one_that_falls_while_it_copies() -> None:
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home, *others = (one.address for one in world.members.nodes)
-        number = await put_while_its_home_is_away(world, home)
-        (standin,) = world.holders(number)
-        world.network.dead.add(standin)
-        world.announce(JOINING, UP, UP)
-        node = world.restart(home)
-        node.start()
-        await asyncio.sleep(0.5)
-        world.announce(JOINING, *(DOWN if one == standin else UP for one in others))
-        await asyncio.sleep(60)
-        assert not node.joining.caught_up
-
-    run_virtual(main())
-
-
-def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of_two_homes() -> None:
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home = world.members.nodes[0].address
-        world.announce(JOINING, DOWN, UP)
-        node = world.nodes[home]
-        await asyncio.sleep(60)
-        assert not node.joining.caught_up
-        world.members = replace(world.members, nodes=(world.members.nodes[0], world.members.nodes[2]))
-        world.announce(JOINING, UP)
-        await asyncio.sleep(5)
-        assert node.joining.caught_up
-
-        world = World(replicas=2, controller="10.255.255.254")
-        world.announce(JOINING, DOWN, UP)
-        await asyncio.sleep(5)
-        assert world.nodes[home].joining.caught_up
-
-    run_virtual(main())
-
-
-@pytest.mark.parametrize("standin_is", [UP, DOWN])
-def test_while_homes_are_joining_what_another_took_for_them_is_not_said_to_be_missing(
-    standin_is: State,
-) -> None:
-    """Two that were away together are back, and the one that is up already is no home of the block."""
-
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home, second, third = (one.address for one in world.members.order(key(1)))
-        states = dict.fromkeys((home, second), DOWN) | {third: UP}
-
-        def announce() -> None:
-            world.announce(*(states[one.address] for one in world.members.nodes))
-
-        for address in (home, second):
-            world.kill(address)
-        announce()
-        await world.client.put(ref(1), content(1), durable=True)
-        assert world.holders(1) == [third]
-        states |= {home: JOINING, second: UP, third: standin_is}
-        if standin_is is DOWN:
-            world.kill(third)
-        announce()
-        for address in (home, second):
-            world.restart(address)
-        if standin_is is UP:
-            assert (await world.client.get(ref(1))).content == content(1)
-        else:
-            with pytest.raises(TransferTimeoutError):
-                await world.client.get(ref(1))
-            with pytest.raises(TransferTimeoutError, match=f"{third}: down, and may hold it"):
-                await world.client.delete(ref(1))
 
     run_virtual(main())
 

@@ -179,7 +179,7 @@ def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
 def test_what_waits_of_lifetimes_while_a_disk_does_nothing_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of one that is said again and again, and that is right: whoever put a block can prove it."""
+    """The sender of the block repeats a lifetime that it can prove."""
     monkeypatch.setattr(storage_node, "MAX_WAITING_ORDERS", 20)
 
     async def main() -> None:

@@ -108,7 +108,7 @@ def test_what_is_no_pcap_file(server: PlaygroundServer, content: bytes, word: st
 
 
 def test_connections_that_say_nothing_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of another user of this machine, who has no token; the page is there again when they are gone."""
+    """Another user of this machine has no token. The page is there again when the connections are closed."""
     monkeypatch.setattr(playground, "MAX_CONNECTIONS", 3)
     with PlaygroundServer() as found:
         thread = threading.Thread(target=found.serve_forever)
