@@ -253,13 +253,11 @@ class Announcements:
             return []
         probes = self._membership.probe(self._stores, now_s)
         members = self._membership.members
+        due = []
         if self._list_due_s <= now_s:
             due = [host for host, told in self._told.items() if told.again_s(members.epoch) <= now_s]
-        else:
-            due = []
-        for host in due:
-            self._told[host] = self._told[host].told(members.epoch, now_s)
-        if due:
+            for host in due:
+                self._told[host] = self._told[host].told(members.epoch, now_s)
             again_s = [told.again_s(members.epoch) for told in self._told.values()]
             self._again_s, self._epoch = min(again_s, default=float("inf")), members.epoch
         value = members.encode() if due or probes else b""
