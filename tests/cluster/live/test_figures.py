@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.xdist_group("cluster"),
     pytest.mark.timeout(3600),
 ]
-ROUNDS = 4
+ROUNDS = 3
 READERS = (
     "--shape", "swarm:sub_agents=5,within_ms=50,lead_ms=2000", "--requests", "30",
     "--gpu-blocks", "8", "--dram-blocks", "16", "--modes", "pool",
