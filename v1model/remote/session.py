@@ -67,11 +67,14 @@ class Session:
 
     def own_call(self, data: bytes) -> bytes:
         """Return a weir-switch's answer to a call of BMv2's services. Other switches answer UNIMPLEMENTED."""
+        return self._call_as_primary(OWN_CALL, data)
+
+    def _call_as_primary(self, method: str, data: bytes) -> bytes:
         self._become_primary()
         request = p4runtime_pb2.WriteRequest(device_id=self._device_id)
         request.election_id.low = self._election_id
         request.updates.add().entity.extern_entry.entry.value = data
-        call: Any = self._channel.unary_unary(OWN_CALL, request_serializer=None, response_deserializer=None)
+        call: Any = self._channel.unary_unary(method, request_serializer=None, response_deserializer=None)
         try:
             answer: bytes = call(request.SerializeToString(), timeout=TIMEOUT_S)
         except grpc.RpcError as error:
@@ -91,14 +94,11 @@ class Session:
             raise _error(error) from error
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """Limits queues of a weir-switch (`Switch.limit_queues`). Other switches answer UNIMPLEMENTED."""
+        """Limit queues of a weir-switch (`Switch.limit_queues`), as the primary. Other switches answer
+        UNIMPLEMENTED."""
         request = struct_pb2.Struct()
         request.update({"limits": dict(limits), "port": port, "priority": priority})
-        call: Any = self._channel.unary_unary(QUEUES, request_serializer=None, response_deserializer=None)
-        try:
-            call(request.SerializeToString(), timeout=TIMEOUT_S)
-        except grpc.RpcError as error:
-            raise _error(error) from error
+        self._call_as_primary(QUEUES, request.SerializeToString())
 
     def read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
         request = p4runtime_pb2.ReadRequest(device_id=self._device_id, entities=[entity])
