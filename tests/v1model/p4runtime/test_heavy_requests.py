@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import grpc
 import pytest
@@ -33,7 +34,7 @@ def stranger(switch: RunningSwitch) -> Iterator[grpc.Channel]:
         yield channel
 
 
-def call(channel: grpc.Channel, method: str, requests: Sequence[bytes]) -> grpc.Future:
+def call(channel: grpc.Channel, method: str, requests: Sequence[bytes]) -> Any:
     caller = channel.stream_stream(
         f"/p4.v1.P4Runtime/{method}", request_serializer=None, response_deserializer=None
     )
