@@ -133,13 +133,17 @@ class Session:
         request = p4runtime_pb2.StreamMessageRequest()
         request.arbitration.device_id = self._device_id
         request.arbitration.election_id.low = self._election_id
-        self._requests.put(request)
-        self._answers = self._stub.StreamChannel(iter(self._requests.get, None))
+        requests: queue.Queue[p4runtime_pb2.StreamMessageRequest | None] = queue.Queue()
+        requests.put(request)
+        self._requests = requests
+        self._answers = self._stub.StreamChannel(iter(requests.get, None))
         try:
             answer = next(iter(self._answers))
         except grpc.RpcError as error:
             raise _error(error) from error
         if answer.arbitration.status.code != grpc.StatusCode.OK.value[0]:
+            self._requests.put(None)
+            self._answers.cancel()  # else the next try's election id is in use
             message = "another controller is the primary; give a higher --election-id"
             raise DataPlaneError("PERMISSION_DENIED", message)
         self._is_primary = True
