@@ -15,6 +15,7 @@ _STORE: Final = (
     "insiders",
     "deletion",
     "committed_work",
+    "lifetimes",
 )
 
 _HOSTLIB: Final = {
