@@ -59,7 +59,7 @@ class Exporter(Collector):
 
     @property
     def url(self) -> str:
-        """What Prometheus scrapes."""
+        """Return the URL that Prometheus scrapes."""
         return f"http://{ADDRESS}:{self._server.server_port}/metrics"
 
     @contextmanager

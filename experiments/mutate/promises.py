@@ -28,6 +28,7 @@ _HOSTLIB: Final = {
     "exchange": _CLIENT,
     "fetch": (*_CLIENT, "native"),
     "fetches": (*_CLIENT, "native"),
+    "flow_window": ("lane", "native"),
     "health": ("health", "client_homes"),
     "homes": ("homes", "members"),
     "joining": ("joining", "catch_up", "insiders", "deletion", "deletion_away"),

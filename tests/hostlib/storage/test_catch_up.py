@@ -10,7 +10,7 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, PAGE_ENTRIES, make_page
@@ -24,7 +24,8 @@ from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
-from hostlib.storage.store import BlockStore, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import StoreOptions
 from hostlib.transport.transport import Receiver
 from tests.hostlib.network import Faults, MemoryPort
 from tests.hostlib.sealed import SEAL, TENANT, place

@@ -11,7 +11,8 @@ from hostlib.protocol import wire
 from hostlib.protocol.content import block_content, derivation, derived_write
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
-from hostlib.storage.store import BlockStore, Kept, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import Kept, StoreOptions
 from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments, place
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from hostlib.client.lane import Lane, LaneOptions, Request
+from hostlib.native.lane import Lane, Request
+from hostlib.native.lane_options import LaneOptions
 
 OPTIONS = LaneOptions(initial_window=8, opened_window=8, min_window=2, max_window=10, deadline_s=5)
 
@@ -223,7 +224,7 @@ def test_what_another_lanes_packets_carry_counts_as_in_flight() -> None:
     lane, asked = full_lane(1)
     lane.drop(asked[0])
     carried = Request("owner", 5)
-    lane.launched(carried, 1.0)
+    lane.launched([carried], 1.0)
     assert (lane.in_flight, lane.oldest_s()) == (1, 1.0)
     assert lane.expire(1.0 + OPTIONS.initial_timeout_s) == ([carried], [])
     assert lane.take(2.0) == [carried]
