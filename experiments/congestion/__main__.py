@@ -121,7 +121,7 @@ def play(screen: Screen, options: Options) -> list[Point]:
             screen, fabric, engine, options.results, _about(options), queue_packets=options.queue_packets
         ) as network,
     ):
-        artifacts = engine.compile(PROGRAM, _pool_size(options).defines, network.directory)
+        artifacts = network.compile(PROGRAM, _pool_size(options).defines)
         stores = {name: str(fabric.hosts[name].ipv4) for name in fabric.stores}
         keys = Keys(stores, options.seed)
         played = {

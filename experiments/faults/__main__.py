@@ -98,7 +98,7 @@ def _names(options: Options, topology: str) -> list[str]:
 def compile_program(network: Network, fragments: int) -> Artifacts:
     """With losses on request, and a pool as the clusters use it."""
     size = PoolSize(POOL_BLOCKS, POOL_BLOCKS * fragments, fragments)
-    return network.engine.compile(PROGRAM, size.defines | {"FAULTS": 1}, network.directory)
+    return network.compile(PROGRAM, size.defines | {"FAULTS": 1})
 
 
 def play(network: Network, artifacts: Artifacts, options: Options, name: str) -> Result:

@@ -132,7 +132,7 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
 def _background(screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None) -> float:
     """Cores that the network takes by itself; it is started for that, and ended."""
     with _open(screen, scenario, engine, cluster) as network:
-        artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+        artifacts = network.compile(PROGRAM, scenario.defines)
         emulation = Emulation(scenario.idle(), network, artifacts, machines=machines_of(network))
         return emulation.background(MODES["pool"])
 
@@ -185,7 +185,7 @@ def _play(
         progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}"), below=dashboard))
         network = stack.enter_context(_open(screen, scenario, engine, cluster))
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
-        artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+        artifacts = network.compile(PROGRAM, scenario.defines)
         progress.remove_task(task)
         kv = _real_kv(scenario, network, progress)
         machines = machines_of(network)

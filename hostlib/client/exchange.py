@@ -43,7 +43,9 @@ class Asked(Protocol):
     """A read or a question: which storage nodes it goes by."""
 
     block: BlockRef
+    homes: list[str]
     silent_home: bool
+    busy: set[str]
     listed: int
     asks_everyone: bool
 
@@ -125,6 +127,15 @@ class Exchange:
             asked.asks_everyone = True
             return self.health.everyone(asked.block.key)
         return None
+
+    def passes_busy(self, asked: Asked, home: str) -> bool:
+        """Note that the home asked can't answer now. Return whether another is asked first, and this one
+        again behind those that are left; else it is asked again after a while."""
+        asked.busy.add(home)
+        if all(other in asked.busy for other in asked.homes):
+            return False
+        asked.homes.append(home)
+        return True
 
     def lane(self, home: str, op: int) -> Lane[Any]:
         """Of requests of one kind to one home: OP_STAT for probes, OP_GET for bodies, OP_PUT."""

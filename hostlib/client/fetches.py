@@ -157,9 +157,7 @@ class Fetches:
         if fetch is None:
             return
         if message.generation == wire.REFUSED_BUSY:
-            fetch.busy.add(address)
-            if any(home not in fetch.busy for home in fetch.homes):
-                fetch.homes.append(address)
+            if self._exchange.passes_busy(fetch, address):
                 self.go_on(fetch)
         elif message.generation != wire.REFUSED_QUOTA:
             self.stats.refused += 1

@@ -156,10 +156,8 @@ class Lookup:
         question = self._asked_there(message, address)
         if question is None or message.generation != wire.REFUSED_BUSY:
             return
-        question.busy.add(address)
-        if any(home not in question.busy for home in question.homes):
+        if self._exchange.passes_busy(question, address):
             self._settle(question, message, now_s)
-            question.homes.append(address)
             self.next_home(question)
 
     def finish(self, question: Question, error: TransferError | None = None) -> None:

@@ -322,6 +322,60 @@ def test_what_only_a_node_that_is_no_home_lists_and_does_not_give_is_asked_for_a
     run_virtual(main())
 
 
+def test_a_peer_that_knows_no_deletions_is_asked_for_few_blocks_and_for_all_once_it_knows() -> None:
+    """Nodes that were away together asked one another for everything at each pass."""
+
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, other = (member.address for member in world.members.nodes)
+        await put_all(world, 0, BLOCKS)
+        node = comes_back_empty(world, one)
+        world.nodes[other].joining.in_doubt = True
+        node.start()
+        await asyncio.sleep(0.5)
+        asked = len(world.sent(one, wire.OP_GET))
+        assert 0 < asked <= 4 * BLOCKS
+        await asyncio.sleep(20)
+        assert len(world.sent(one, wire.OP_GET)) == asked
+        assert 20 <= len(world.sent(one, wire.OP_STAT)) <= len(world.sent(one, wire.OP_LIST))
+        assert not node.joining.caught_up
+        world.nodes[other].joining.in_doubt = False
+        async with asyncio.timeout(2):
+            while len(world.stores[one].places()) < BLOCKS:
+                await asyncio.sleep(0.01)
+        node.close()
+
+    run_virtual(main())
+
+
+def test_a_peer_that_can_not_read_some_blocks_now_is_asked_for_the_others() -> None:
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, other = (member.address for member in world.members.nodes)
+        await put_all(world, 0, BLOCKS)
+        node = comes_back_empty(world, one)
+        port, refused = world.network.ports[other], place(key(0))
+        hears = port.receiver
+        assert hears is not None
+
+        def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            for datagram in datagrams:
+                asked = wire.decode(bytes(datagram))
+                if asked.op == wire.OP_GET and asked.key == refused.key:
+                    busy = asked._replace(op=wire.OP_REFUSED, generation=wire.REFUSED_BUSY)
+                    port.send(source, [wire.encode(busy)])
+                else:
+                    hears(source, [datagram])
+
+        port.set_receiver(hear)
+        node.start()
+        await asyncio.sleep(0.5)
+        assert set(world.stores[one].places()) == {*world.stores[other].places()} - {refused}
+        node.close()
+
+    run_virtual(main())
+
+
 def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
     async def main() -> None:
         world = World(homes=2, replicas=2)
