@@ -65,9 +65,10 @@ class Session:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
         return counted
 
-    def own_call(self, data: bytes) -> bytes:
+    def own_call(self, data: bytes, *, only_reads: bool = False) -> bytes:
         """Return a weir-switch's answer to a call of BMv2's services. Other switches answer UNIMPLEMENTED."""
-        self._become_primary()
+        if not only_reads:
+            self._become_primary()
         request = p4runtime_pb2.WriteRequest(device_id=self._device_id)
         request.election_id.low = self._election_id
         request.updates.add().entity.extern_entry.entry.value = data
