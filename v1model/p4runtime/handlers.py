@@ -54,6 +54,9 @@ class OwnCalls(Protocol):
     def call(self, data: bytes) -> bytes:
         """Return the answer to a Thrift message. Raises DataPlaneError if it is none."""
 
+    def only_reads(self, data: bytes) -> bool:
+        """Return whether a Thrift message changes nothing."""
+
 
 def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message]:
     """What a gRPC server needs to serve `service`."""
@@ -81,15 +84,18 @@ def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message
 def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHandler[bytes, bytes]:
     """The service weir.v1model.Switch, which is not P4Runtime's, for weir-cli.
 
-    Statistics: what `own` counts, as JSON; the request is empty. Call, for the primary alone: a WriteRequest
-    with one extern entry, whose value is a call of BMv2's Thrift services; the answer is Thrift's, too.
+    Statistics: what `own` counts, as JSON; the request is empty. Call: a WriteRequest with one
+    extern entry, whose value is a call of BMv2's Thrift services; the answer is Thrift's, too. Calls that
+    change something are for the primary alone.
     """
 
     def statistics(_request: Message, _context: grpc.ServicerContext) -> bytes:
         return json.dumps(own.statistics()).encode()
 
     def call(request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext) -> bytes:
-        return service.as_primary(request, context, lambda: own.call(_own_data(request)))
+        data = _own_data(request)
+        as_whom = service.as_reader if own.only_reads(data) else service.as_primary
+        return as_whom(request, context, lambda: own.call(data))
 
     behaviours = {
         "Statistics": partial(

@@ -286,6 +286,18 @@ class P4RuntimeService:
             _abort(context, error)
         return answer
 
+    def as_reader(
+        self, request: PrimaryRequest, context: grpc.ServicerContext, do: Callable[[], bytes]
+    ) -> bytes:
+        """Return what `do` answers, whoever asks."""
+        try:
+            with self._running(context):
+                self._check_device(request.device_id)
+                answer = do()
+        except DataPlaneError as error:
+            _abort(context, error)
+        return answer
+
     # --- checks
 
     def _check_device(self, device_id: int) -> None:

@@ -65,12 +65,13 @@ class Session:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
         return counted
 
-    def own_call(self, data: bytes) -> bytes:
+    def own_call(self, data: bytes, *, only_reads: bool = False) -> bytes:
         """Return a weir-switch's answer to a call of BMv2's services. Other switches answer UNIMPLEMENTED."""
-        return self._call_as_primary(OWN_CALL, data)
+        if not only_reads:
+            self._become_primary()
+        return self._call(OWN_CALL, data)
 
-    def _call_as_primary(self, method: str, data: bytes) -> bytes:
-        self._become_primary()
+    def _call(self, method: str, data: bytes) -> bytes:
         request = p4runtime_pb2.WriteRequest(device_id=self._device_id)
         request.election_id.low = self._election_id
         request.updates.add().entity.extern_entry.entry.value = data
@@ -98,7 +99,8 @@ class Session:
         UNIMPLEMENTED."""
         request = struct_pb2.Struct()
         request.update({"limits": dict(limits), "port": port, "priority": priority})
-        self._call_as_primary(QUEUES, request.SerializeToString())
+        self._become_primary()
+        self._call(QUEUES, request.SerializeToString())
 
     def read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
         request = p4runtime_pb2.ReadRequest(device_id=self._device_id, entities=[entity])
