@@ -47,11 +47,11 @@ class SimulateFaultsOptions:
 
     seeds: Annotated[int, Within(1, 1_000_000)] = 100
     """How many runs."""
-    first: Annotated[int, Within(0, 1 << 62)] = 1
+    first: Annotated[int, Within(0, 1 << 31)] = 1
     """The first run's seed."""
     operations: Annotated[int, Within(1, 10_000_000)] = 10_000
     """GETs and PUTs of each."""
-    seed: Annotated[int | None, Within(0, 1 << 62)] = None
+    seed: Annotated[int | None, Within(0, 1 << 31)] = None
     """Only the run of this seed."""
     plan: Annotated[Path | None, Existing()] = None
     """Only the run of a plan that a failed run left."""

@@ -256,6 +256,16 @@ def test_what_was_sent_before_anything_was_known_times_out_by_what_is_known_now(
     assert lane.expire(0.21) == ([lost], [])
 
 
+def test_what_may_take_longer_than_the_least_timeout_is_not_late_then_whatever_the_clock_says() -> None:
+    lane: Lane[str] = Lane("home", LaneOptions(min_timeout_s=0.2, initial_timeout_s=1.0))
+    began_s = 5_000.0
+    request = Request("block", 0)
+    lane.add([request])
+    lane.take(began_s)
+    assert lane.expire(began_s + 0.9) == ([], [])
+    assert lane.expire(began_s + 1.1) == ([request], [])
+
+
 def test_nothing_times_out_before_the_least_timeout_after_the_first_transmission() -> None:
     lane: Lane[str] = Lane("home", LaneOptions(min_timeout_s=0.2))
     assert lane.earliest_timeout_s() == math.inf

@@ -142,7 +142,8 @@ class Tables:
             raise DataPlaneError(
                 "RESOURCE_EXHAUSTED", f"table {entry.table} is full: {table_size(state.table)} entries"
             )
-        state.installed[handle] = Installed(entry)
+        canonical = state.keys.canonical(entry.matches, packed)
+        state.installed[handle] = Installed(entry._replace(matches=canonical))
         self._profiles.hold(state.table.implementation, entry)
 
     def _target(self, state: TableState, entry: TableEntry) -> tuple[bytes, bytes | None]:
@@ -168,7 +169,7 @@ class Tables:
         self._handle.call("modify", state.number, handle, what, data, entry.idle_timeout_ns // 1000)
         self._profiles.hold(state.table.implementation, entry)
         self._profiles.release(state.table.implementation, found.entry)
-        state.installed[handle] = Installed(entry, found.meter)
+        state.installed[handle] = Installed(entry._replace(matches=found.entry.matches), found.meter)
 
     def delete(self, entry: TableEntry) -> None:
         state, handle = self._located(entry)

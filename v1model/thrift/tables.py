@@ -267,11 +267,17 @@ class Tables:
         if entry.action is not None:
             return self._shown_action(entry.action)
         if entry.member is not None:
-            return 2, None, None, entry.member - FIRST_ID, None
-        return 3, None, None, None, (entry.group or FIRST_ID) - FIRST_ID
+            return 2, None, None, _handle(entry.member), None
+        return 3, None, None, None, _handle(entry.group or FIRST_ID)
 
     def _shown_action(self, action: ActionCall) -> tuple[Any, ...]:
         return 1, action.action, action_data(self._switch.program.actions, action), None, None
+
+
+def _handle(own_id: int) -> int:
+    """BMv2's handle of a member or group, as a signed number: those of action sets have big ids."""
+    handle = own_id - FIRST_ID
+    return handle - (1 << 32) if handle >> 31 else handle
 
 
 def _priority(table: ir.Table, options: Any) -> int:

@@ -182,6 +182,30 @@ def test_what_the_first_home_lacks_comes_from_the_second() -> None:
     run_virtual(main())
 
 
+def test_a_block_of_which_a_home_gives_only_the_first_fragment_comes_from_the_next() -> None:
+    """It says each time that it lacks the rest."""
+
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        key = keys(1)[0]
+        first = world.network.ports[world.homes(key)[0]]
+        honest = first.receiver
+        assert honest is not None
+
+        def lacks_the_rest(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            for datagram in datagrams:
+                asked = wire.decode(datagram)
+                if asked.op == wire.OP_GET and asked.fragment:
+                    first.send(source, [wire.encode(asked._replace(op=wire.OP_NOT_FOUND))])
+                else:
+                    honest(source, [datagram])
+
+        first.set_receiver(lacks_the_rest)
+        assert (await world.client.get(refs(1)[0])).content == block_content(key, BLOCK_BYTES)
+
+    run_virtual(main())
+
+
 def test_an_older_list_of_members_changes_nothing() -> None:
     async def main() -> None:
         world = World()

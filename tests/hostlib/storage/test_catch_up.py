@@ -16,6 +16,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, PAGE_ENTRIES, make_page
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members, State
+from hostlib.protocol.tombstones import LIST_FLAGS
 from hostlib.storage.catch_up import PATIENCE_S
 from hostlib.storage.commit import CommitOptions
 from hostlib.storage.listing import LOOK_S, REST, SORT_S
@@ -372,6 +373,35 @@ def test_a_peer_that_can_not_read_some_blocks_now_is_asked_for_the_others() -> N
         node.start()
         await asyncio.sleep(0.5)
         assert set(world.stores[one].places()) == {*world.stores[other].places()} - {refused}
+        node.close()
+
+    run_virtual(main())
+
+
+def test_a_peer_that_says_only_what_was_deleted_is_asked_for_its_blocks_again() -> None:
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, other = (member.address for member in world.members.nodes)
+        await put_all(world, 0, 3)
+        node = comes_back_empty(world, one)
+        port = world.network.ports[other]
+        hears = port.receiver
+        assert hears is not None
+
+        def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            messages = [wire.decode(bytes(datagram)) for datagram in datagrams]
+            hears(source, [wire.encode(m) for m in messages if m.op != wire.OP_LIST or m.flags & LIST_FLAGS])
+
+        port.set_receiver(hear)
+        node.start()
+        await asyncio.sleep(20)
+        assert node.joining.catch_up.stats.silent_peers >= 2
+        assert not node.joining.caught_up
+        port.set_receiver(hears)
+        async with asyncio.timeout(20):
+            while not node.joining.caught_up:
+                await asyncio.sleep(0.1)
+        assert len(world.stores[one].places()) == 3
         node.close()
 
     run_virtual(main())

@@ -1,0 +1,145 @@
+"""The handles of table entries, by which simple_switch_CLI's commands name them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry
+from v1model.thrift.binary import I32, STRING, StructOf
+from v1model.thrift.calls import ThriftError
+from v1model.thrift.handles import Handles
+from v1model.thrift.values import MATCH_PARAMS, entry_key, match_params, matches_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from v1model import ir
+    from v1model.dataplane import Matches
+    from v1model.remote.data_plane import RemoteDataPlane
+    from v1model.remote.own_calls import OwnCalls
+
+Result = TypeVar("Result")
+
+_CONTEXT = (I32, 0)
+_OPTIONS = StructOf((I32,))
+# Fields of BMv2's entries: the key, the options, whose first field is the priority, and the handle.
+_KEY, _PRIORITY_IN, _HANDLE = 1, 2, 3
+
+
+class SessionHandles:
+    """Handles that hold as long as this object."""
+
+    def __init__(self, data_plane: RemoteDataPlane) -> None:
+        self._data_plane = data_plane
+        self._tables: dict[str, Handles] = {}
+
+    def of(self, table: ir.Table, entry: TableEntry) -> int:
+        """Return the handle of an entry that was inserted."""
+        return self._known(table).of(entry)
+
+    def key(self, table: ir.Table, handle: int) -> tuple[Matches, int]:
+        """Return matches and priority of the entry with this handle. Raises DataPlaneError."""
+        self.by_handle(table, self._data_plane.entries(table.name))
+        try:
+            return self._known(table).key(handle)
+        except ThriftError as error:
+            raise DataPlaneError("NOT_FOUND", str(error)) from None
+
+    def by_handle(self, table: ir.Table, entries: Iterable[TableEntry]) -> dict[int, TableEntry]:
+        """Return all `entries` of a table by their handles, those of others, too."""
+        entries, known = list(entries), self._known(table)
+        known.synchronise(entries)
+        return {known.of(entry): entry for entry in entries}
+
+    def delete(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
+        """Delete an entry and give its handle up."""
+        self._data_plane.delete(entry)
+        self._known(table).release(handle)
+
+    def _known(self, table: ir.Table) -> Handles:
+        return self._tables.setdefault(table.name, Handles())
+
+
+class SwitchHandles:
+    """The handles that a weir-switch keeps, which hold in other sessions; of another switch those of this
+    session."""
+
+    def __init__(self, calls: OwnCalls, own: SessionHandles) -> None:
+        self._calls, self._own = calls, own
+
+    def of(self, table: ir.Table, entry: TableEntry) -> int:
+        """Return the handle of an entry that was inserted."""
+        priority = MAX_PRIORITY - entry.priority if entry.priority else 0
+        arguments = (MATCH_PARAMS, match_params(table, entry.matches)), (_OPTIONS, (priority,))
+        return self._try(
+            "bm_mt_get_entry_from_key",
+            table,
+            *arguments,
+            then=lambda shown: int(shown[_HANDLE]),
+            instead=lambda: self._own.of(table, entry),
+        )
+
+    def key(self, table: ir.Table, handle: int) -> tuple[Matches, int]:
+        """Return matches and priority of the entry with this handle. Raises DataPlaneError."""
+        return self._try(
+            "bm_mt_get_entry",
+            table,
+            (I32, handle),
+            then=lambda shown: _key(table, shown),
+            instead=lambda: self._own.key(table, handle),
+        )
+
+    def by_handle(self, table: ir.Table, entries: Iterable[TableEntry]) -> dict[int, TableEntry]:
+        """Return all `entries` of a table by their handles, those of others, too."""
+        entries = list(entries)
+
+        def ordered(shown: list[dict[int, Any]]) -> dict[int, TableEntry]:
+            handles = {entry_key(table, *_key(table, one)): one[_HANDLE] for one in shown}
+            # An entry that came or went between the two reads is left out.
+            found = (
+                (handles.get(entry_key(table, entry.matches, entry.priority)), entry) for entry in entries
+            )
+            return dict(sorted((handle, entry) for handle, entry in found if handle is not None))
+
+        return self._try(
+            "bm_mt_get_entries", table, then=ordered, instead=lambda: self._own.by_handle(table, entries)
+        )
+
+    def delete(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
+        """Delete an entry and give its handle up."""
+        self._try(
+            "bm_mt_delete_entry",
+            table,
+            (I32, handle),
+            then=lambda _: None,
+            instead=lambda: self._own.delete(table, handle, entry),
+        )
+
+    def _try(
+        self,
+        name: str,
+        table: ir.Table,
+        *arguments: Any,
+        then: Callable[[Any], Result],
+        instead: Callable[[], Result],
+    ) -> Result:
+        """Return what `then` makes of a call's result, or of `instead` where the switch does not know it."""
+        try:
+            result = self._calls(f"standard:{name}", _CONTEXT, (STRING, table.name), *arguments)
+        except DataPlaneError as error:
+            if error.code != "UNIMPLEMENTED":
+                raise
+            return instead()
+        return then(result)
+
+
+def _key(table: ir.Table, shown: dict[int, Any]) -> tuple[Matches, int]:
+    """Matches and P4Runtime's priority of an entry as BMv2's calls show it."""
+    given = shown.get(_PRIORITY_IN, {}).get(1, -1)
+    matches = matches_of(table, shown[_KEY])
+    return matches, MAX_PRIORITY - given if given >= 0 and has_priority(table) else 0
+
+
+def has_priority(table: ir.Table) -> bool:
+    """Return whether the entries of a table have priorities."""
+    return any(key.match_kind in ("ternary", "range", "optional") for key in table.keys)
