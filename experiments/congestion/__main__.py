@@ -86,11 +86,11 @@ def _run(screen: Screen, options: CongestionOptions) -> int:
     points = play(screen, options)
     options.results.mkdir(parents=True, exist_ok=True)
     about = _about(options)
-    said = [asdict(point) | {"missed": point.missed()} for point in points]
+    said = [asdict(point) | {"missed": point.missed_goals()} for point in points]
     (options.results / "summary.json").write_text(json.dumps(about | {"points": said}, indent=1) + "\n")
     _show(screen, points)
     screen.say(f"To look at: {write_page(options.results, about, points)}")
-    return 1 if any(point.missed() for point in points) else 0
+    return 1 if any(point.missed_goals() for point in points) else 0
 
 
 def _about(options: CongestionOptions) -> dict[str, object]:
@@ -256,7 +256,7 @@ def _show(screen: Screen, points: Sequence[Point]) -> None:
         )  # fmt: skip
     screen.show(table)
     for one in points:
-        for goal in one.missed():
+        for goal in one.missed_goals():
             screen.show(f"[bold red]missed:[/] {one.pattern}, {one.mode}: {goal}")
 
 

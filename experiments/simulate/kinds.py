@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from experiments.simulate.bench import generated
 from experiments.simulate.emulate import Emulator
 from scenario import Scenario, load_scenario
 from simulator.compiled import core
@@ -25,6 +24,16 @@ AGENTS: dict[str, object] = {"requests": 300, "load": 4.0}
 
 def _scenario(**tables: dict[str, object]) -> Scenario:
     return Scenario().changed(**{**tables, "workload": AGENTS | tables.get("workload", {})})
+
+
+def generated(requests: int, nodes: int) -> Scenario:
+    """Agents on so many nodes with cache-aware scheduling, the dearest; leaf-spine above a star's ports."""
+    fabric = {"topology": "star"} if nodes <= 60 else {"topology": "leafspine", "leaves": 8, "spines": 4}
+    return Scenario().changed(
+        workload={"requests": requests, "load": nodes / 4, "scheduler": "locality"},
+        nodes={"count": nodes},
+        network=fabric,
+    )
 
 
 def _example(name: str) -> Scenario:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hostlib.native.flow_window import FlowWindow
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Owner = TypeVar("Owner")
 
-POOL: Final = "pool"
+POOL = "pool"
 """In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
 
 

@@ -27,6 +27,7 @@ from hostlib.storage.storage_options import StorageOptions, StorageStats
 from hostlib.storage.store import BlockStore
 from hostlib.storage.store_options import Kept
 from hostlib.storage.successors import Successors
+from hostlib.storage.waiting_acks import WaitingAcks
 
 if TYPE_CHECKING:
     from hostlib.transport.transport import Transport
@@ -39,10 +40,6 @@ MAX_WAITING_OF_TENANT = MAX_WAITING_BLOCKS // 2
 """Of them: one tenant can't take all the room."""
 MAX_WAITING_GETS = 256
 """For one block."""
-MAX_WAITING_ACKS = 4096
-"""For one block: a sender that repeats itself has one for each fragment."""
-MAX_WAITING_ACKS_OF_ALL = 65_536
-"""For all blocks together."""
 MAX_WAITING_ORDERS = 4096
 """Answers to DELETEs and lifetimes that wait for the disk; one more is not heard, and who sent it repeats
 it."""
@@ -75,10 +72,7 @@ class StorageNode:
         self._expiry = Expiry(transport, store, self.joining, options.address, options.controller)
         self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """GETs of blocks that are being read, by block, then by sender and fragment."""
-        self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
-        """PUTs whose acknowledgement waits for the disk."""
-        self._acks_waiting = 0
-        """Of all blocks."""
+        self._acks = WaitingAcks()
         self._orders_waiting = 0
         self._listing = Listing(store, self.joining, self._on_page)
         self._core = native.core()
@@ -429,30 +423,18 @@ class StorageNode:
             self.joining.made(place)
 
     def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
-        """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
-        again meanwhile."""
-        place, sender = Place(message.tenant, message.key), (address, message.fragment)
-        waits = place in self._unsafe
-        acks = self._unsafe.get(place, {})
-        is_more = sender not in acks
-        if is_more and (len(acks) >= MAX_WAITING_ACKS or self._acks_waiting >= MAX_WAITING_ACKS_OF_ALL):
+        """Acknowledge a PUT when the block is on stable storage."""
+        place = Place(message.tenant, message.key)
+        is_first = self._acks.add(address, message, is_new)
+        if is_first is None:
             self.stats.overloaded += 1
-            return
-        self._unsafe[place] = acks
-        self._acks_waiting += is_more
-        flags = message.flags & wire.FLAG_RECLAIM
-        if is_new or (not is_more and acks[sender].flags & wire.FLAG_CREATED):
-            flags |= wire.FLAG_CREATED
-        acks[sender] = message._replace(value=b"", flags=flags)
-        if not waits:
+        elif is_first:
             self._store.when_safe(place, lambda error: self._on_safe(place, error))
 
     def _on_safe(self, place: Place, error: DiskError | None) -> None:
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
         found = self._store.find(place)
-        acks = self._unsafe.pop(place, {})
-        self._acks_waiting -= len(acks)
-        for (address, _), message in acks.items():
+        for address, message in self._acks.take(place):
             if error is not None or found is None:
                 reply = self._refuse(message, wire.REFUSED_FULL, backlog_ms)
             else:

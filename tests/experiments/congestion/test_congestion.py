@@ -65,11 +65,11 @@ GROUP = Group("s1", (Flow("n1", "s1", (b"a", b"b")), Flow("n2", "s1", (b"c", b"d
 def test_throughput_is_of_the_link_and_fairness_of_the_nodes() -> None:
     rate_bit_s = 8 * 634 * 4 * 10  # ten bursts of these four values a second
     point = evaluate(STORE_TO_NODES, "none", [GROUP], burst(n1=[50, 100], n2=[40, 100]), 1, rate_bit_s)
-    assert (point.throughput, point.jain, point.loss, point.missed()) == (1.0, 1.0, 0.0, [])
+    assert (point.throughput, point.jain, point.loss, point.missed_goals()) == (1.0, 1.0, 0.0, [])
     point = evaluate(STORE_TO_NODES, "none", [GROUP], burst(1, n1=[10, 20], n2=[90, 200]), 1, rate_bit_s)
     assert (point.throughput, point.loss) == (0.5, 0.125)
     assert point.jain == pytest.approx((100 + 10) ** 2 / (2 * (100**2 + 10**2)), abs=1e-4)
-    assert len(point.missed()) == 3
+    assert len(point.missed_goals()) == 3
 
 
 def test_hits_that_wait_for_a_busy_home_miss_the_goal() -> None:
@@ -79,7 +79,7 @@ def test_hits_that_wait_for_a_busy_home_miss_the_goal() -> None:
         beside = burst(n1=[50, 100], n2=[50, 100], n3=[held_up])
         point = evaluate(HITS, "both", [hits, GROUP], beside, 1, 1e9, alone)
         assert point.hits_p99_ms == (10.0, held_up)
-        assert len(point.missed()) == missed
+        assert len(point.missed_goals()) == missed
 
 
 @pytest.mark.slow
