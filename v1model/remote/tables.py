@@ -8,7 +8,7 @@ from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry, matched,
 from v1model.ir import ActionCall
 from v1model.remote.handles import has_priority
 from v1model.remote.values import parse_match, parse_value, show_match
-from v1model.stf.names import find
+from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
 from v1model.thrift.values import entry_key
 
@@ -53,7 +53,7 @@ class TableCommands:
         }
 
     def _table(self, name: str) -> ir.Table:
-        return find(self._data_plane.program.tables, name, "table")
+        return find_whole(self._data_plane.program.tables, name, "table")
 
     def _entries(self, table: ir.Table) -> dict[int, TableEntry]:
         """The entries that the table has now, by their handles."""
@@ -61,7 +61,7 @@ class TableCommands:
 
     def call(self, table: ir.Table, name: str, texts: Sequence[str]) -> ActionCall:
         names = {action.action for action in table.actions}
-        action = find([a for a in self._data_plane.program.actions if a.name in names], name, "action")
+        action = find_whole([a for a in self._data_plane.program.actions if a.name in names], name, "action")
         if len(texts) != len(action.params):
             wanted = ", ".join(param.name for param in action.params) or "none"
             raise ValueError(
