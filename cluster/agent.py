@@ -27,6 +27,7 @@ from commands.cores import usable_cores
 from commands.errors import ExperimentError
 from commands.value_size import build_core
 from emulator.machine import CpuWatch, cpu_time
+from emulator.result import ROOT
 from topologies.engines import make_engine
 from topologies.errors import EngineError, TopologyError
 from topologies.machine_check import check_machine, complete_path
@@ -104,6 +105,10 @@ class Agent:
         )
         self._network = self._stack.enter_context(network)
         return str(network.directory)
+
+    def do_compile(self, program: str, defines: dict[str, int]) -> None:
+        """Compile a program of the checkout, so that the switches here find it compiled."""
+        self._there.compile(ROOT / program, defines)
 
     def do_start(
         self, process: int, host: str | None, command: list[str], stdin: bool, out: bool, err: bool

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,8 +27,9 @@ from cluster.refusals import Found
 from cluster.remote_process import RemoteProcess
 from cluster.session import Session
 from cluster.ssh import forwarding
+from emulator.result import ROOT
 from topologies.certificates import Certificates, make_certificates
-from topologies.engines import Engine
+from topologies.engines import Artifacts, Engine
 from topologies.errors import EngineError
 from topologies.part import MAX_NETWORK_ID
 from topologies.process import Process, end_process, end_processes
@@ -126,6 +127,18 @@ class ClusterNetwork(RunningNetwork):
     def ask(self, name: str, command: str) -> str:
         """Return what a shell command says in the namespace of a host or switch."""
         return str(self._session_of(name).ask("command", name=name, command=command))
+
+    def compile(self, program: Path, defines: Mapping[str, int]) -> Artifacts:
+        """Compile a program of this checkout here and on all servers: a switch that still compiles measures
+        that. Raises EngineError if it is refused."""
+        place = str(program.relative_to(ROOT))
+
+        def on_server(name: str, session: Session) -> None:
+            session.ask("compile", answer_within_s=BUILD_TIMEOUT_S, program=place, defines=dict(defines))
+
+        artifacts = self.engine.compile(program, defines, self.directory)
+        self.on_all(on_server)
+        return artifacts
 
     def start_switches(self) -> None:
         """Start every switch's process and wait until it serves P4Runtime."""

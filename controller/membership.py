@@ -176,11 +176,12 @@ class Membership:
                     if member.state is State.JOINING and waited_s > TAKEN_FOR_UP_S:
                         self._set(member, State.UP)
                     continue
-                is_silent = now_s - heard_s > max(SILENCE_S, self._ways.patience_s(member.address, now_s))
+                silent_s = now_s - heard_s
+                is_silent = silent_s > SILENCE_S and silent_s > self._ways.patience_s(member.address, now_s)
                 if is_silent:
                     self._ways.silent(member.address)
                 if (is_silent or self._is_of_no_use(member, now_s)) and member.state is not State.DOWN:
-                    why = f"silent for {now_s - heard_s:.1f} s" if is_silent else "probes do not reach it"
+                    why = f"silent for {silent_s:.1f} s" if is_silent else "probes do not reach it"
                     self._set(member, State.DOWN, f" ({why})")
 
     def _suspected(self, node: str, suspects: frozenset[int], now_s: float) -> None:
@@ -253,13 +254,11 @@ class Announcements:
             return []
         probes = self._membership.probe(self._stores, now_s)
         members = self._membership.members
+        due = []
         if self._list_due_s <= now_s:
             due = [host for host, told in self._told.items() if told.again_s(members.epoch) <= now_s]
-        else:
-            due = []
-        for host in due:
-            self._told[host] = self._told[host].told(members.epoch, now_s)
-        if due:
+            for host in due:
+                self._told[host] = self._told[host].told(members.epoch, now_s)
             again_s = [told.again_s(members.epoch) for told in self._told.values()]
             self._again_s, self._epoch = min(again_s, default=float("inf")), members.epoch
         value = members.encode() if due or probes else b""

@@ -92,11 +92,11 @@ class Way:
 
     @property
     def sent_s(self) -> float:
-        """When it was probed last."""
+        """Return when it was probed last, in seconds; minus infinity before the first probe."""
         return self._probes[-1][1] if self._probes else float("-inf")
 
     def probed(self, number: int, now_s: float) -> None:
-        """A probe is sent."""
+        """Note that a probe is sent."""
         self._probes.append((number, now_s))
         self._answered &= {number for number, _ in self._probes}
 
@@ -211,6 +211,8 @@ class Ways:
         others = [one for one in self._ways.values() if one is not way and not one.is_silent]
         if others and not any(one.is_reached(False, 0.0, now_s) for one in others):
             return not way.is_reached(in_doubt, NOBODY_REACHED_S, now_s)
+        if way.is_reached(in_doubt, 0.0, now_s):
+            return False
         return not way.is_reached(in_doubt, self.patience_s(address, now_s), now_s)
 
     def is_bad(self, address: str, in_doubt: bool, now_s: float) -> bool:

@@ -30,7 +30,7 @@ def play(scenario: Scenario) -> dict[str, RunResult]:
     options = _as_played(scenario)
     made, engine = make_scenario(options), make_engine(options.emulation.engine)
     with Network(made.fabric, engine, secure=options.emulation.secure, mtu_bytes=MTU_BYTES) as network:
-        artifacts = engine.compile(PROGRAM, made.defines, network.directory)
+        artifacts = network.compile(PROGRAM, made.defines)
         emulation = Emulation(made, network, artifacts)
         return {
             name: evaluate(emulation.play(MODES[name], _unwatched), made.tenants, made.target_s)

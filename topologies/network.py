@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from topologies.certificates import Certificates, make_certificates
-from topologies.engines import Engine
+from topologies.engines import Artifacts, Engine
 from topologies.errors import EngineError, TopologyError
 from topologies.fabric import Fabric
 from topologies.forkserver import ForkServer
@@ -120,6 +120,10 @@ class Network(RunningNetwork):
         self._stack.callback(end_process, process)
         self._processes.append(process)
         return process
+
+    def compile(self, program: Path, defines: Mapping[str, int]) -> Artifacts:
+        """Compile a P4 program for the switches; raises EngineError if it is refused."""
+        return self.engine.compile(program, defines, self.directory)
 
     def start_switches(self) -> None:
         """Start every switch's process and wait until it serves P4Runtime."""

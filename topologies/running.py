@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from topologies.certificates import Certificates
+from topologies.engines import Artifacts, Engine
 from topologies.fabric import Fabric
 from topologies.process import Process
 
@@ -20,6 +21,7 @@ class RunningNetwork(ABC):
     """
 
     fabric: Fabric
+    engine: Engine
     directory: Path
     certificates: Certificates | None
     switch_processes: dict[str, Process]
@@ -47,6 +49,10 @@ class RunningNetwork(ABC):
     @abstractmethod
     def ask(self, name: str, command: str) -> str:
         """Return what a shell command says in the namespace of a host or switch."""
+
+    @abstractmethod
+    def compile(self, program: Path, defines: Mapping[str, int]) -> Artifacts:
+        """Compile a P4 program for the switches, also where they run; raises EngineError if it is refused."""
 
     @abstractmethod
     def start_switches(self) -> None:

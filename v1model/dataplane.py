@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from v1model.ir import ActionCall, Key, KeyMatch, Program, Table
 
 MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's, where the bigger one wins; BMv2's is this one less
+MAX_REPLICAS = 1 << 16  # of a multicast group or clone session: copies that one packet becomes
 
 
 class DataPlaneError(Exception):
@@ -225,9 +226,9 @@ class DataPlane(Protocol):
 
     # packet replication
     def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None: ...  # None deletes
-    def multicast_groups(self) -> dict[int, tuple[Replica, ...]]: ...
+    def multicast_groups(self) -> Mapping[int, tuple[Replica, ...]]: ...
     def set_clone_session(self, session: int, config: CloneSession | None) -> None: ...
-    def clone_sessions(self) -> dict[int, CloneSession]: ...
+    def clone_sessions(self) -> Mapping[int, CloneSession]: ...
 
     # digests
     def set_digest(self, digest: str, config: DigestConfig | None) -> None: ...

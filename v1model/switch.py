@@ -496,14 +496,14 @@ class Switch:
         with self._lock:
             self._replication.set_multicast_group(group, replicas)
 
-    def multicast_groups(self) -> dict[int, tuple[Replica, ...]]:
+    def multicast_groups(self) -> Mapping[int, tuple[Replica, ...]]:
         return self._replication.multicast_groups()
 
     def set_clone_session(self, session: int, config: CloneSession | None) -> None:
         with self._lock:
             self._replication.set_clone_session(session, config)
 
-    def clone_sessions(self) -> dict[int, CloneSession]:
+    def clone_sessions(self) -> Mapping[int, CloneSession]:
         return self._replication.clone_sessions()
 
     def set_digest(self, digest: str, config: DigestConfig | None) -> None:

@@ -43,9 +43,10 @@ class _Model:
 def tell_what_names_lack() -> None:
     """Say once what LMCache's names of chunks do not have."""
     _log.warning(
-        "LMCache's names of chunks lack adapters and options that change the KV of the same weights "
-        "(hf_overrides, quantization, max_model_len with LongRoPE), and have images by the identifiers that "
-        "callers choose: give engines that differ in these a tenant each."
+        "LMCache's names of chunks lack adapters, the engine's version, the order of KV in its memory, and "
+        "options that change the KV of the same weights (hf_overrides, quantization, max_model_len with "
+        "LongRoPE). They have images by the identifiers that callers choose. Give engines that differ in "
+        "these a tenant each."
     )
 
 

@@ -26,7 +26,7 @@ from sglang.srt.mem_cache.hicache_storage import (
 
 from engines.sglang.names import begin_naming
 from engines.sglang.weight_changes import listen
-from engines.versions import warn_if_untested
+from engines.versions import check_names, warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.protocol.errors import ConfigError, KeySpaceError
 from hostlib.protocol.transfer import BlockRef, chain_references
@@ -40,6 +40,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
 
     def __init__(self, storage_config: HiCacheStorageConfig, kwargs: dict[str, Any] | None = None) -> None:
         extra = storage_config.extra_config or {}
+        check_names("SGLang")
         warn_if_untested("SGLang")
         if not isinstance(extra.get("pool"), dict):
             raise ConfigError(

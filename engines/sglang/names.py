@@ -1,12 +1,14 @@
-"""What names the pages of an SGLang server: its weights, its options, and its pool of host memory."""
+"""What names the pages of an SGLang server: weights, options, environment, what it runs on, host memory."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future
 from fnmatch import fnmatch
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -14,6 +16,7 @@ import torch
 from engines.identity import in_background, loaded_identity, located, process_start_s
 from engines.remote_code import remote_code
 from engines.rope import rope_types
+from engines.software import library_environment, plugins, versions
 from hostlib.protocol.errors import KeySpaceError
 
 HARMLESS_OPTIONS: Final = (
@@ -41,6 +44,22 @@ OUTSIDE: Final = (
 )  # fmt: skip
 """Options by which weights, their scales or code come from elsewhere than the model's folder, or KV of a
 block is computed several times."""
+PREFIXES: Final = ("AITER_", "ASCEND_", "SGLANG_", "SGL_", "TRTLLM_")
+"""Of environment variables that decide what SGLang and its kernels compute, beside those that it declares."""
+HARMLESS_ENVIRONMENT: Final = (
+    "*_API_KEY", "*_HOST", "*_HOSTNAME", "*_IP", "*_INTERVAL", "*_PORT", "*_PORT_BASE", "*_TIMEOUT",
+    "*_TIMEOUT_*", "*_URL", "ASCEND_*_PHY_ID", "MOONCAKE_*", "SGLANG_CACHE_DIR", "SGLANG_*COREDUMP*",
+    "SGLANG_CPU_OMP_THREADS_BIND", "SGLANG_DG_CACHE_DIR", "SGLANG_DISAGG*", "SGLANG_ENABLE_METRICS_*",
+    "SGLANG_FLASHINFER_WORKSPACE_SIZE", "SGLANG_GRPC_*", "SGLANG_HICACHE_*", "SGLANG_JIT_LOG_LEVEL",
+    "SGLANG_LOG_*", "SGLANG_MOONCAKE_*", "SGLANG_PLUGINS", "SGLANG_PROFILE_*", "SGLANG_RUN_ID",
+    "SGLANG_TOOL_*", "SGLANG_TORCH_PROFILER_*", "SGLANG_TRACE_*", "SGLANG_ZMQ_*",
+)  # fmt: skip
+"""Those of them that change neither the KV of given tokens nor the order of its bytes, as patterns."""
+OUTSIDE_ENVIRONMENT: Final = (
+    "SGLANG_DEBUG_REVERT_PR", "SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_QWEN4_PLE_FILE_DIR",
+)  # fmt: skip
+"""Environment variables by which code or weights come from elsewhere than SGLang and the model's folder."""
+PLUGINS: Final = ("sglang.srt.platforms", "sglang.srt.plugins")
 MEDIA: Final = ("audio", "image", "mm_", "sound", "speech", "thinker", "video", "vision", "visual")
 """Words in the configuration of models that take images or sounds."""
 ROPES_OF_BATCH: Final = {"longrope", "su"}
@@ -60,8 +79,8 @@ def begin_naming(pool: Any) -> Future[str]:
 
 
 def _name(pool: Any) -> str:
-    options = _options()
-    _check_sources(options)
+    options, environment = _options(), _environment()
+    _check_sources(options, environment)
     _check_configuration(options)
     weights = [
         loaded_identity(path, process_start_s(), options.get(revision), options.get("download_dir"))
@@ -73,12 +92,46 @@ def _name(pool: Any) -> str:
     ]
     counted = {name: value for name, value in options.items() if not _is_harmless(name)}
     counted.pop("speculative_draft_model_path", None)
-    said = ["sglang", metadata.version("sglang"), torch.__version__, weights, _plain(counted), describe(pool)]
+    said = ["sglang", _software(), environment, weights, _plain(counted), describe(pool)]
     return json.dumps(said, sort_keys=True)
 
 
-def _check_sources(options: dict[str, Any]) -> None:
+def _software() -> list[Any]:
+    """Versions of the code that computes, and what it runs on."""
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    return [metadata.version("sglang"), torch.__version__, versions(), plugins(PLUGINS), device]
+
+
+def _environment() -> dict[str, str]:
+    """Environment variables that may change what SGLang computes, as far as they are set."""
+    declared = _declared()
+    found = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in declared or name.startswith(PREFIXES))
+        and not any(fnmatch(name, pattern) for pattern in HARMLESS_ENVIRONMENT)
+    }
+    return found | library_environment()
+
+
+def _declared() -> frozenset[str]:
+    """Names of the environment variables that SGLang declares."""
+    try:
+        from sglang.srt.environ import EnvField, Envs
+    except ImportError as error:
+        raise KeySpaceError(f"SGLang does not say which environment variables it has: {error}") from None
+    return frozenset(field.name for field in vars(Envs).values() if isinstance(field, EnvField))
+
+
+def _check_sources(options: dict[str, Any], environment: dict[str, str]) -> None:
     """Raise KeySpaceError for weights that are not those of the files in the model's folder."""
+    for name in OUTSIDE_ENVIRONMENT:
+        if environment.get(name):
+            raise KeySpaceError(f"KV depends on what {name} says, which has no name")
+    if environment.get("SGLANG_USE_MODELSCOPE") and not Path(options["model_path"]).exists():
+        raise KeySpaceError(
+            f"{options['model_path']} is not a folder: download it from ModelScope, and give its folder"
+        )
     form = options.get("load_format", "auto")
     if form == "dummy":
         raise KeySpaceError("the weights are random (load_format dummy)")

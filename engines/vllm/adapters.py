@@ -2,7 +2,8 @@
 
 vLLM loads an adapter in its workers, when the first request needs it, and again after others took its place.
 The scheduler names it by its files as they are when a request comes; a worker compares that with what it has
-loaded, and neither loads nor stores KV of an adapter that it has loaded with other content.
+loaded, and neither loads nor stores KV of an adapter that it has loaded with other content. Adapters that
+training hands over in memory, by requests or a loader of its own, have no name.
 
 vLLM's own prefix cache knows an adapter by its name and path. When other content comes under both, the cache
 may hold KV of the former one.
@@ -14,17 +15,15 @@ import logging
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakSet
 
+from vllm.lora.request import LoRARequest
 from vllm.lora.worker_manager import WorkerLoRAManager
 
 from engines.identity import ModelFiles, nameable
 from engines.vllm.errors import AdapterChangedError
 from hostlib.protocol.errors import KeySpaceError
-
-if TYPE_CHECKING:
-    from vllm.lora.request import LoRARequest
 
 MAX_ADAPTERS: Final = 1024
 """Number of states of adapters' files whose names are remembered."""
@@ -40,7 +39,8 @@ class AdapterNames:
     def __init__(self) -> None:
         self._names: OrderedDict[tuple[Any, ...], Future[str]] = OrderedDict()
         self._states: OrderedDict[tuple[str, str], tuple[Any, ...]] = OrderedDict()
-        """State of an adapter's files with its last request, by vLLM's name and path of it."""
+        """State of an adapter's files with its last request, by vLLM's name and path of it; empty where its
+        weights may come from elsewhere."""
         self._hashing = ThreadPoolExecutor(1, "weir adapters")
 
     def name(self, adapter: LoRARequest) -> str:
@@ -48,9 +48,12 @@ class AdapterNames:
 
         Raises AdapterChangedError, once, if it is another one than before.
         """
+        place = (adapter.lora_name, adapter.lora_path)
+        if type(adapter) is not LoRARequest:
+            self._states[place] = ()
+            raise KeySpaceError(f"a {type(adapter).__name__} may bring an adapter that is in no file")
         files = ModelFiles.of(adapter.lora_path)
         state = (files.states, files.links)
-        place = (adapter.lora_name, adapter.lora_path)
         before = self._states.setdefault(place, state)
         name = _with_form(self._content(state, files, adapter.lora_name), adapter)
         self._states[place] = state
@@ -140,9 +143,12 @@ def _watch_loading() -> None:
     load = WorkerLoRAManager._load_adapter
     if hasattr(load, "notes_for_weir"):
         return
+    reads_files = load.__module__ == WorkerLoRAManager.__module__
+    if not reads_files:
+        _log.warning("KV of adapters is not shared: %s loads them in vLLM's place.", load.__module__)
 
     def load_and_note(self: WorkerLoRAManager, lora_request: LoRARequest) -> Any:
-        before = _files_of(lora_request)
+        before = _files_of(lora_request) if reads_files else None
         loaded = load(self, lora_request)
         name = _name_of_unchanged(before, lora_request)
         _loads.note(self, lora_request.lora_int_id, name)
@@ -153,10 +159,12 @@ def _watch_loading() -> None:
 
 
 def _files_of(adapter: LoRARequest) -> ModelFiles | None:
+    if type(adapter) is not LoRARequest:
+        return None  # in memory
     try:
         return ModelFiles.of(adapter.lora_path)
-    except (KeySpaceError, AttributeError, TypeError):
-        return None  # in memory, on a hub: it has no name
+    except KeySpaceError:
+        return None  # on a hub
 
 
 def _name_of_unchanged(before: ModelFiles | None, adapter: LoRARequest) -> str | None:

@@ -44,7 +44,14 @@ from engines.vllm.mooncake_events import MooncakeEvents
 from engines.vllm.own_cache import VllmCache
 from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
-from engines.vllm.space import Settings, loads_in_background, make_layout, report_file, uses_v2_runner
+from engines.vllm.space import (
+    Settings,
+    has_worker_processes,
+    loads_in_background,
+    make_layout,
+    report_file,
+    uses_v2_runner,
+)
 from engines.vllm.tensors import KvTensors
 from engines.vllm.weight_changes import listen
 from engines.vllm.weights import begin_naming
@@ -112,7 +119,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self._layout = make_layout(vllm_config, kv_cache_config, self._settings, rank)
         self._loads_in_background = loads_in_background(vllm_config, self._settings)
         pool = self._settings.pool
-        has_own_process = vllm_config.parallel_config.distributed_executor_backend != "uni"
+        has_own_process = has_worker_processes(vllm_config)
         worker = rank if is_worker and has_own_process else None
         pool = replace(pool, report=report_file(pool.report, vllm_config, worker))
         self._pool = self._open_pool(pool, self._layout.space)
@@ -312,7 +319,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
     def _models_here(self) -> list[type[Any]]:
         """The class of the model, if its worker is in this process."""
-        if self._vllm_config.parallel_config.distributed_executor_backend != "uni":
+        if has_worker_processes(self._vllm_config):
             return []
         return [get_model_cls(self._vllm_config.model_config)]
 

@@ -37,14 +37,20 @@ class MediaNames:
     """See the module."""
 
     def __init__(
-        self, block_tokens: int, encoded_by: str | None = None, *, adapters_encode: bool = False
+        self,
+        block_tokens: int,
+        encoded_by: str | None = None,
+        *,
+        adapters_encode: bool = False,
+        computed_in_parts: bool = False,
     ) -> None:
         """`encoded_by` says who else may encode images; None where the engine alone does it.
 
-        `adapters_encode` says whether adapters change how images are encoded.
+        `adapters_encode` says whether adapters change how images are encoded, `computed_in_parts` whether the
+        tokens of an image, which see those behind them, may be computed in several steps.
         """
         self._block_tokens, self._encoded_by = block_tokens, encoded_by
-        self._adapters_encode = adapters_encode
+        self._adapters_encode, self._computed_in_parts = adapters_encode, computed_in_parts
         self._contents: OrderedDict[str, str | None] = OrderedDict()
         """What each of vLLM's identifiers stands for; None where that is not certain."""
         self._hashing = ThreadPoolExecutor(1, "weir media")
@@ -60,7 +66,9 @@ class MediaNames:
         if transfer is not None and transfer.is_ec_consumer:
             encoded_by = transfer.ec_connector
         adapters_encode = lora is not None and lora.enable_tower_connector_lora
-        return cls(block_tokens, encoded_by, adapters_encode=adapters_encode)
+        is_seen_whole = getattr(config.model_config, "is_mm_prefix_lm", False)
+        in_parts = is_seen_whole and not config.scheduler_config.disable_chunked_mm_input
+        return cls(block_tokens, encoded_by, adapters_encode=adapters_encode, computed_in_parts=in_parts)
 
     def begin(self, features: Sequence[MultiModalFeatureSpec], *, has_adapter: bool = False) -> Future[Media]:
         """Return a future of the names, which raises KeySpaceError if one of these has none."""
@@ -68,11 +76,23 @@ class MediaNames:
         if not features:
             named.set_result({})
             return named
-        if has_adapter and self._adapters_encode:
-            # vLLM keeps an encoded image by the adapter's name, also after the adapter was loaded anew.
-            named.set_exception(KeySpaceError("an adapter changes how images and sounds are encoded"))
+        doubt = self._doubt(has_adapter=has_adapter)
+        if doubt is not None:
+            named.set_exception(KeySpaceError(doubt))
             return named
         return self._hashing.submit(self._named, list(features))
+
+    def _doubt(self, *, has_adapter: bool) -> str | None:
+        """Why the KV of images and sounds is not that of their content; None where it is."""
+        if has_adapter and self._adapters_encode:
+            # vLLM keeps an encoded image by the adapter's name, also after the adapter was loaded anew.
+            return "an adapter changes how images and sounds are encoded"
+        if self._computed_in_parts:
+            return (
+                "an image's tokens see those behind them, and may be computed before these are there "
+                "(set disable_chunked_mm_input)"
+            )
+        return None
 
     def _named(self, features: list[MultiModalFeatureSpec]) -> Media:
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import json
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence, Set
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache, partial
 from hashlib import sha256
-from importlib import metadata
 from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +25,7 @@ from vllm import envs
 from vllm.platforms import current_platform
 
 from engines.rope import rope_types
+from engines.software import library_environment, plugins, versions
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
@@ -107,17 +106,6 @@ HARMLESS_ENVIRONMENT: Final = (
     "VLLM_USE_RAY_*", "VLLM_XGRAMMAR_*",
 )  # fmt: skip
 """Environment variables beside those that vLLM itself knows not to change what it computes, as patterns."""
-MORE_ENVIRONMENT: Final = (
-    "ATEN_CPU_CAPABILITY", "DNNL_DEFAULT_FPMATH_MODE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_DEFAULT_FPMATH_MODE",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-)  # fmt: skip
-"""Environment variables of vLLM's libraries that change numbers."""
-PACKAGES: Final = (
-    "amd-aiter", "bitsandbytes", "compressed-tensors", "deep-ep", "deep-gemm", "flash-attn",
-    "flashinfer-cubin", "flashinfer-python", "safetensors", "tilelang", "torchao", "transformers", "triton",
-    "xformers",
-)  # fmt: skip
-"""Packages beside vLLM and torch whose version may change numbers."""
 PLUGINS: Final = ("vllm.general_plugins", "vllm.platform_plugins", "vllm.ir_plugins")
 WITHOUT_MODEL: Final = ("ngram", "ngram_gpu", "suffix")
 """Methods of speculation that draft without a model, and so leave the KV as it is."""
@@ -279,17 +267,9 @@ def _class_name(kind: type) -> str:
 @cache
 def _software() -> dict[str, Any]:
     """Versions of the code that computes, and what it runs on."""
-    found: dict[str, Any] = {"vllm": vllm.__version__, "torch": torch.__version__}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = None
-    points = [point for group in PLUGINS for point in metadata.entry_points(group=group)]
-    plugins = [(point, f"{point.dist.name} {point.dist.version}" if point.dist else "") for point in points]
-    found["plugins"] = sorted(f"{point.group} {point.name} {version}" for point, version in plugins)
-    found["device"] = [str(_asked(what)) for what in ("get_device_name", "get_device_capability")]
-    return found
+    device = [str(_asked(what)) for what in ("get_device_name", "get_device_capability")]
+    engine = {"vllm": vllm.__version__, "torch": torch.__version__, "plugins": plugins(PLUGINS)}
+    return {**engine, **versions(), "device": device}
 
 
 def _asked(what: str) -> Any:
@@ -303,7 +283,7 @@ def _asked(what: str) -> Any:
 def _environment() -> dict[str, str]:
     """Environment variables that may change numbers, as vLLM understands them."""
     found = {name: str(value) for name, value in envs.compile_factors().items()}
-    found |= {name: os.environ.get(name, "") for name in MORE_ENVIRONMENT}
+    found |= library_environment()
     return {
         name: value
         for name, value in found.items()

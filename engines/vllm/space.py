@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import vllm
 from vllm import envs
 from vllm.platforms import current_platform
+from vllm.v1.executor import Executor, UniProcExecutor
 from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
 
 from hostlib.engine import KvSpace, PoolConfig
@@ -85,13 +86,12 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         raise KeySpaceError(
             "a diffusion model computes the KV of a block again while it writes it: use it without the pool"
         )
-    if parallel.world_size != parallel.tensor_parallel_size or parallel.decode_context_parallel_size > 1:
+    _check_ranks(config)
+    if getattr(getattr(config, "aux_output_config", None), "enabled", False):
         raise KeySpaceError(
-            "a model in several stages (pipeline_parallel_size) or split by context "
-            "(decode_context_parallel_size) is not possible: split it by tensor_parallel_size alone"
+            "vLLM does not know which experts computed what the pool loads, and would end at the first hit: "
+            "use enable_return_routed_experts without the pool"
         )
-    if parallel.nnodes > 1:
-        raise KeySpaceError("an engine over several machines is not possible: its workers share one address")
     if transfer is not None and transfer.kv_load_failure_policy != "recompute":
         raise ConfigError(
             "set kv_load_failure_policy='recompute' in KVTransferConfig: "
@@ -116,6 +116,23 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         shards=1 if type(group.kv_cache_spec) is MLAAttentionSpec else None,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
+
+
+def _check_ranks(config: VllmConfig) -> None:
+    """Raise KeySpaceError for a model that is split otherwise than by one scheduler over one machine."""
+    parallel = config.parallel_config
+    if parallel.world_size != parallel.tensor_parallel_size or parallel.decode_context_parallel_size > 1:
+        raise KeySpaceError(
+            "a model in several stages (pipeline_parallel_size) or split by context "
+            "(decode_context_parallel_size) is not possible: split it by tensor_parallel_size alone"
+        )
+    if parallel.nnodes > 1:
+        raise KeySpaceError("an engine over several machines is not possible: its workers share one address")
+    if parallel.world_size > 1 and not has_worker_processes(config):
+        raise KeySpaceError(
+            "with external_launcher each rank has a scheduler of its own, and what the pool answers them may "
+            "differ, so that they would compute different steps: use distributed_executor_backend 'mp'"
+        )
 
 
 def _check_prefixes(config: VllmConfig) -> None:
@@ -160,6 +177,11 @@ def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
     They do so with vLLM's V2 runner, too, which does not compute right what failed to load in a step.
     """
     return settings.loading == "background" or config.max_concurrent_batches > 1 or uses_v2_runner(config)
+
+
+def has_worker_processes(config: VllmConfig) -> bool:
+    """Return whether vLLM's workers are in processes of their own, and not in that of its scheduler."""
+    return not issubclass(Executor.get_class(config), UniProcExecutor)
 
 
 def uses_v2_runner(config: VllmConfig) -> bool:

@@ -56,7 +56,7 @@ def _play(screen: Screen, options: EnginesOptions) -> Play:
         about = _about(options)
         with open_network(screen, make_fabric(options), engine, options.results, about) as network:
             progress.update(task, description=f"compiling the P4 program ({engine.name})")
-            artifacts = engine.compile(PROGRAM, pool_size(options).defines, network.directory)
+            artifacts = network.compile(PROGRAM, pool_size(options).defines)
             total = len(asks.first) + len(asks.trace)
             progress.update(task, total=total)
 

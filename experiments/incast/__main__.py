@@ -67,7 +67,7 @@ def _play(screen: Screen, scenario: Scenario, engine: Engine) -> list[Point]:
         progress = stack.enter_context(screen.progress(below=dashboard))
         network = stack.enter_context(open_network(screen, scenario.fabric, engine, options.results, about))
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=len(cases))
-        artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+        artifacts = network.compile(PROGRAM, scenario.defines)
         emulation = Emulation(scenario, network, artifacts, watch)
         for mode, members in groupby(cases, key=lambda case: case.mode):
             with emulation.mode(mode) as running:

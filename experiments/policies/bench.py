@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from commands.command import Screen, run_command
-from experiments.policies.options import Options, parse_options
+from experiments.policies.options import PoliciesOptions, parse_options
 from experiments.policies.pools import Pool, make_pool
 from workload.cost import CostModel
 from workload.trace import Trace
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     return run_command(arguments, parse_options, _run, interrupted="interrupted")
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: PoliciesOptions) -> int:
     trace = replace(options, shapes=("chat",)).load()[0]
     slowest = float("inf")
     for blocks in options.blocks:

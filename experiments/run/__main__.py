@@ -132,7 +132,7 @@ def _chosen_sigma(screen: Screen, draft: Scenario, engine: Engine, cluster: Clus
 def _background(screen: Screen, scenario: Scenario, engine: Engine, cluster: Cluster | None) -> float:
     """Cores that the network takes by itself; it is started for that, and ended."""
     with _open(screen, scenario, engine, cluster) as network:
-        artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+        artifacts = network.compile(PROGRAM, scenario.defines)
         emulation = Emulation(scenario.idle(), network, artifacts, machines=machines_of(network))
         return emulation.background(MODES["pool"])
 
@@ -185,7 +185,7 @@ def _play(
         progress = stack.enter_context(screen.progress(TextColumn("{task.fields[sources]}"), below=dashboard))
         network = stack.enter_context(_open(screen, scenario, engine, cluster))
         task = progress.add_task(f"compiling the P4 program ({engine.name})", total=None, sources="")
-        artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+        artifacts = network.compile(PROGRAM, scenario.defines)
         progress.remove_task(task)
         kv = _real_kv(scenario, network, progress)
         machines = machines_of(network)
@@ -270,7 +270,7 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
         screen.say(f"{options.scenario}: for the simulator alone are {', '.join(unused)}.")
     for warning in trace.warnings:
         screen.warn(warning, "trace")
-    if native.core() is None and os.environ.get("WEIR_PURE") != "1":
+    if not native.core().is_compiled and os.environ.get("WEIR_PURE") != "1":
         screen.warn("hosts run in Python alone, and more slowly: python -m hostlib.native says why", "slow")
     stores = f", {len(scenario.fabric.stores)} storage nodes"
     rates = [f"{rate:g}" for rate in options.storage.link_gbit_s]

@@ -62,7 +62,7 @@ def _run(screen: Screen, options: RunOptions) -> int:
             open_network(screen, scenario.fabric, engine, how.results, about, secure=how.secure)
         )
         with screen.status("compiling the P4 program"):
-            artifacts = engine.compile(PROGRAM, scenario.defines, network.directory)
+            artifacts = network.compile(PROGRAM, scenario.defines)
         network.start_switches()
         config = controller_config(scenario, network, artifacts, MODES["pool"])
         controller = start_controller(config, network, network.directory)

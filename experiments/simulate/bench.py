@@ -47,7 +47,7 @@ class Cost:
 
     @property
     def ms_per_request(self) -> float:
-        """CPU time."""
+        """Return the CPU time of a request in ms."""
         return 1000 * self.result.cpu_s / self.result.requests
 
     @property
@@ -62,7 +62,7 @@ class Cost:
 
 
 def cost(scenario: Scenario) -> Cost:
-    """Simulate it."""
+    """Simulate one combination, and return what it cost."""
     return Cost(scenario, simulate(scenario))
 
 
@@ -83,14 +83,14 @@ def hour() -> Scenario:
 
 
 def costs(requests: Sequence[int] = REQUESTS, nodes: Sequence[int] = NODES) -> Iterator[Cost]:
-    """All combinations."""
+    """Simulate all combinations."""
     for count in nodes:
         for number in requests:
             yield cost(generated(number, count))
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class SimulateBenchOptions:
     """What is simulated besides the agents."""
 
     trace: Annotated[Path | None, Existing()] = None
@@ -104,13 +104,13 @@ def main(arguments: Sequence[str]) -> int:
     program = "python -m experiments.simulate.bench"
     return run_command(
         arguments,
-        lambda given: read(Options, given, program, __doc__ or ""),
+        lambda given: read(SimulateBenchOptions, given, program, __doc__ or ""),
         _run,
         interrupted="interrupted",
     )
 
 
-def _run(screen: Screen, chosen: Options) -> int:
+def _run(screen: Screen, chosen: SimulateBenchOptions) -> int:
     titles = ("workload", "nodes", "hops", "requests", "CPU, s", "CPU a request, ms", "a request and hop, ms")
     table = Table(*titles)
     found = [("agents", one) for one in costs()]

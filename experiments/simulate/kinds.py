@@ -32,7 +32,7 @@ def _example(name: str) -> Scenario:
 
 
 def kinds() -> dict[str, Scenario]:
-    """By name."""
+    """Return all kinds of scenarios by name."""
     chat: dict[str, object] = {"shape": "chat", "ttft_slo_s": 1.0}
     prompts: dict[str, object] = {"hit_share": 0.6, "prompt_tokens": 4096, "prompt_excess_tokens": 900}
     return {

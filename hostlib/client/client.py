@@ -33,7 +33,7 @@ from hostlib.protocol.errors import (
     TransferError,
 )
 from hostlib.protocol.expected import expectation
-from hostlib.protocol.hints import Hint, Outcome
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.members import Members
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef, FetchedBlock, FetchedChain
@@ -69,7 +69,7 @@ class Client:
 
     @property
     def stats(self) -> ClientStats:
-        """Counters."""
+        """Return the counters."""
         return self._exchange.stats
 
     @property
@@ -258,7 +258,7 @@ class Client:
         """
         return await self._deletions.delete(block)
 
-    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
         """Tell the homes of a block what would be good to do with it; return what became of that.
 
         Pools in switches are not told. ValueError if there is no such time. Nothing else is raised.

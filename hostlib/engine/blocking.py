@@ -61,6 +61,11 @@ class BlockingObjects:
         """Whether this process has the client that the node's other processes use."""
         return self._client.is_host
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of what was offered and is neither stored nor refused yet; 0 when nothing waits."""
+        return self._objects.queue.waiting_bytes
+
     def prefix(self, blocks: Sequence[BlockRef]) -> int:
         """How many of the objects are there, from the first on."""
         return self._run(self._objects.prefix(blocks))

@@ -22,6 +22,11 @@ class Room:
         """Held by the first who waits."""
         self._freed = asyncio.Event()
 
+    @property
+    def held_bytes(self) -> int:
+        """Number of bytes that are taken."""
+        return self._held_bytes
+
     def take_now(self, size: int) -> bool:
         """Take room if there is some; whether it was taken. May be called in any thread."""
         with self._changing:

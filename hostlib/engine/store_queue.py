@@ -29,6 +29,11 @@ class StoreQueue:
         """Held by the list of stores whose next store is the first to get room."""
         self._turns = asyncio.Semaphore(STORES_AT_ONCE)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the stores that have room and have not ended. It is 0 when no store waits."""
+        return self._room.held_bytes
+
     def take(self, size: int) -> bool:
         """Take room for a store if there is some now and no other store waits for it."""
         return not self._waiting and self._room.take_now(size)

@@ -144,6 +144,8 @@ class CatchUp:
         self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
         """By peer, operation, place and fragment."""
         self._copying: set[Place] = set()
+        self._busy: set[str] = set()
+        """Peers that refused what was asked for last, as they can't give it now."""
         self._sequence = 0
         self._epoch = 0
 
@@ -312,6 +314,9 @@ class CatchUp:
         for at in range(0, len(entries), BLOCKS_AT_ONCE):
             if patience.is_over(asyncio.get_running_loop().time()):
                 break
+            if peer in self._busy and await self._gives_nothing(peer, entries[at]):
+                failed += len(entries) - at  # asked for in the next pass
+                break
             group = entries[at : at + BLOCKS_AT_ONCE]
             done = await asyncio.gather(*(self.copy(peer, entry, patience) for entry in group))
             failed += done.count(False)
@@ -319,6 +324,15 @@ class CatchUp:
                 await asyncio.sleep(ROOM_LOOK_S)
         self.stats.failed += failed
         return failed
+
+    async def _gives_nothing(self, peer: str, entry: Entry) -> bool:
+        """Whether a peer that was busy does not know what was deleted. Then it says nothing of this block,
+        either; one that only has too much to read does."""
+        reply = await self._ask(peer, wire.OP_STAT, entry.place, 0, 0, 0, wire.FLAG_BYPASS)
+        if reply is not None and _is_busy(reply):
+            return True
+        self._busy.discard(peer)
+        return False
 
     async def _copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         values: list[wire.Message] = []
@@ -346,6 +360,8 @@ class CatchUp:
             reply = await self._ask(
                 peer, wire.OP_GET, entry.place, fragment, entry.fragments, entry.write, wire.FLAG_BYPASS
             )
+        if reply is not None and _is_busy(reply):
+            self._busy.add(peer)
         if (
             reply is None
             or reply.op != wire.OP_VALUE
@@ -380,3 +396,7 @@ class CatchUp:
         finally:
             if self._waiting.get(key) is future:
                 del self._waiting[key]
+
+
+def _is_busy(reply: wire.Message) -> bool:
+    return reply.op == wire.OP_REFUSED and reply.generation == wire.REFUSED_BUSY

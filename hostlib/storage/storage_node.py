@@ -24,11 +24,11 @@ from hostlib.storage.joining import Joining
 from hostlib.storage.listing import Listing
 from hostlib.storage.ssd_reader import SsdReader
 from hostlib.storage.storage_options import StorageOptions, StorageStats
-from hostlib.storage.store import BlockStore, Kept
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import Kept
 from hostlib.storage.successors import Successors
 
 if TYPE_CHECKING:
-    from hostlib.native import Core
     from hostlib.transport.transport import Transport
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class StorageNode:
         self._backlogs_ms.clear()
         at = 0
         while at < len(datagrams):
-            count = self._run(self._core, address, datagrams, at, replies) if self._core is not None else 0
+            count = self._run(address, datagrams, at, replies)
             if not count:
                 count = 1
                 replies += self._on_datagram(address, datagrams[at])
@@ -157,19 +157,18 @@ class StorageNode:
         reply = self._on_other(address, message, backlog_ms)
         return [] if reply is None else [reply]
 
-    def _run(
-        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
-    ) -> int:
-        """How many datagrams from there on the compiled core has dealt with."""
+    def _run(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
+        """How many datagrams from there on were dealt with at once."""
         op = wire.op_of(datagrams[at])
         if op == wire.OP_GET:
-            return self._serve(core, address, datagrams, at, replies)
+            return self._serve(address, datagrams, at, replies)
         if op == wire.OP_PUT and isinstance(datagrams, list):
-            return self._keep(core, address, datagrams, at, replies)
+            return self._keep(address, datagrams, at, replies)
         return 0
 
-    def _keep(self, core: Core, address: str, puts: list[bytes], at: int, replies: list[bytes]) -> int:
+    def _keep(self, address: str, puts: list[bytes], at: int, replies: list[bytes]) -> int:
         """How many datagrams from there on are PUTs of one write that were taken at once."""
+        core = self._core
         count, begins = core.put_run(puts, at)
         if not count:
             return 0
@@ -187,7 +186,7 @@ class StorageNode:
             return 0
         place = Place(first.tenant, first.key)
         is_new = place not in self._store
-        received, others, outcome = self._store.put_run(core, first, address, puts, at, count)
+        received, others, outcome = self._store.put_run(first, address, puts, at, count)
         count = received + others
         if not count:
             return 0
@@ -210,14 +209,12 @@ class StorageNode:
             core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies, 0)
         return count
 
-    def _serve(
-        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
-    ) -> int:
-        """How many datagrams from there on the compiled core has answered: GETs of one fragment, in DRAM."""
+    def _serve(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
+        """How many datagrams from there on were answered at once: GETs of one fragment, in DRAM."""
         if self.joining.in_doubt:
             return 0
         epoch = self.members.epoch & 0xFF
-        served = self._store.serve(core, datagrams, at, epoch, self._burst_backlog_ms, replies)
+        served = self._store.serve(datagrams, at, epoch, self._burst_backlog_ms, replies)
         if served is None:
             return 0
         count, retries, bypasses, repairs, begun = served

@@ -265,6 +265,15 @@ def test_hosts_are_told_of_every_change_and_again_from_time_to_time() -> None:
     assert announcements.due_s == world.now_s + REPEAT_S
 
 
+def test_a_switch_without_hosts_has_nothing_to_say() -> None:
+    """A spine: one that was always due kept its worker awake without a rest."""
+    world = World()
+    announcements = Announcements(world.membership, [])
+    world.beat()
+    assert announcements.poll(world.now_s) == []
+    assert announcements.due_s == float("inf")
+
+
 def test_who_asks_with_an_older_list_is_told_at_once() -> None:
     world = World()
     announcements = Announcements(world.membership, [NODE, ONE])

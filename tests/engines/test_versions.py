@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engines import versions
+from hostlib.protocol.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,23 @@ def test_a_version_that_can_not_be_told_warns(
     install(monkeypatch)
     versions.warn_if_untested("SGLang")
     assert "SGLang of unknown version" in caplog.text
+
+
+@pytest.mark.parametrize("installed", ["0.5.21", "0.5.15.post1", "0.4.9"])
+def test_a_version_that_names_other_kv_alike_is_refused(
+    installed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, sglang=installed)
+    with pytest.raises(ConfigError, match=f"SGLang {installed} names .* use 0.5.22 or a later version"):
+        versions.check_names("SGLang")
+
+
+@pytest.mark.parametrize("installed", [{"sglang": "0.5.22"}, {"sglang": "0.6.0"}, {"sglang": "0.0.0.dev1"}, {}])
+def test_versions_that_are_not_known_to_do_so_are_used(
+    installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, **installed)
+    versions.check_names("SGLang")
 
 
 def test_the_tested_versions_are_those_that_make_engines_installs() -> None:

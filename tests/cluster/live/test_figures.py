@@ -19,12 +19,12 @@ pytestmark = [
     pytest.mark.xdist_group("cluster"),
     pytest.mark.timeout(3600),
 ]
-ROUNDS = 4
+ROUNDS = 3
 READERS = (
     "--shape", "swarm:sub_agents=5,within_ms=50,lead_ms=2000", "--requests", "30",
     "--gpu-blocks", "8", "--dram-blocks", "16", "--modes", "pool",
-    "--topo", "leafspine", "--hosts", "6", "--stores", "3", "--leaves", "3", "--spines", "2",
-    "--scale", "10000", "--speed", "1",
+    "--topo", "leafspine", "--hosts", "6", "--stores", "3", "--leaves", "3", "--spines", "1",
+    "--scale", "20000", "--speed", "1",
 )  # fmt: skip
 """Five readers of the same blocks at a time, so that there is something to merge."""
 COUNTS = ("requests", "completed", "failed", "corrupt")

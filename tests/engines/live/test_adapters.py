@@ -84,13 +84,49 @@ def test_files_that_were_touched_are_the_same_adapter(folder: Path) -> None:
     assert named(names, folder) == name
 
 
+def loading(monkeypatch: pytest.MonkeyPatch, module: str) -> LoadedAdapters:
+    """What a worker knows of its adapters, which a function of this module loads."""
+
+    def load(self: object, adapter: object) -> str:
+        return "loaded"
+
+    load.__module__ = module
+    monkeypatch.setattr(WorkerLoRAManager, "_load_adapter", load)
+    monkeypatch.setattr(adapters, "_loads", adapters._Loads())
+    return LoadedAdapters()
+
+
+class InMemory(LoRARequest):  # type: ignore[misc] # vllm is not in the project's environment
+    """As frameworks for training have it: the path is that of files, and the weights are others."""
+
+    tensors: dict[str, bytes] | None = None
+
+
+def test_an_adapter_that_training_brings_in_memory_has_no_name(folder: Path) -> None:
+    names = AdapterNames()
+    name = named(names, folder)
+    with pytest.raises(KeySpaceError, match="a InMemory may bring an adapter that is in no file"):
+        names.name(InMemory(folder.name, 1, str(folder), tensors={"a": b"trained"}))
+    with pytest.raises(AdapterChangedError):
+        names.name(LoRARequest(folder.name, 1, str(folder)))  # of whose name vLLM's cache has KV of the other
+    assert named(names, folder) == name
+
+
+def test_what_another_loader_has_loaded_is_not_that_of_the_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = loading(monkeypatch, "trainer.patches")
+    assert "trainer.patches loads them in vLLM's place" in caplog.text
+    manager = object.__new__(WorkerLoRAManager)
+    assert manager._load_adapter(LoRARequest("sql", 1, str(folder))) == "loaded"
+    assert not loaded.is_loaded(1, named(AdapterNames(), folder))
+
+
 def test_of_two_engines_in_one_process_nobody_knows_which_has_loaded_an_adapter(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They number their adapters alike, and the files may have changed between the two."""
-    monkeypatch.setattr(WorkerLoRAManager, "_load_adapter", lambda self, adapter: "loaded")
-    monkeypatch.setattr(adapters, "_loads", adapters._Loads())
-    loaded, adapter = LoadedAdapters(), LoRARequest("sql", 1, str(folder))
+    loaded, adapter = loading(monkeypatch, WorkerLoRAManager.__module__), LoRARequest("sql", 1, str(folder))
     first, second = (object.__new__(WorkerLoRAManager) for _ in range(2))
     name = named(AdapterNames(), folder)
     assert not loaded.is_loaded(1, name)

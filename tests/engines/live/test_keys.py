@@ -189,12 +189,17 @@ def test_identifiers_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatc
         ({"manager": "somebody.CacheManager"}, False, "elsewhere .somebody.CacheManager"),
         ({"tower": True}, True, "an adapter changes how images"),
         ({"tower": True}, False, ""),
+        ({"is_seen_whole": True}, False, "tokens see those behind them"),
+        ({"is_seen_whole": True, "is_computed_whole": True}, False, ""),
     ],
 )
-def test_images_that_others_may_have_encoded_have_no_name(
+def test_images_whose_kv_may_not_be_that_of_their_content_have_no_name(
     config: dict[str, Any], has_adapter: bool, why: str
 ) -> None:
-    """vLLM takes an encoded image by its identifier, whatever weights or adapter it was encoded with."""
+    """vLLM takes an encoded image by its identifier, whatever weights or adapter it was encoded with.
+
+    In Gemma 3, an image's tokens see one another: computed in two chunks, the first does not see the second.
+    """
     transfer = SimpleNamespace(
         ec_connector=config.get("connector"), is_ec_consumer=config.get("is_ec_consumer", False)
     )
@@ -202,6 +207,8 @@ def test_images_that_others_may_have_encoded_have_no_name(
         ec_transfer_config=transfer if "connector" in config else None,
         ec_manager_config=SimpleNamespace(encoder_cache_manager_cls=config.get("manager")),
         lora_config=SimpleNamespace(enable_tower_connector_lora=config.get("tower", False)),
+        model_config=SimpleNamespace(is_mm_prefix_lm=config.get("is_seen_whole", False)),
+        scheduler_config=SimpleNamespace(disable_chunked_mm_input=config.get("is_computed_whole", False)),
     )
     said = refused(MediaNames.of_engine(vllm_config, BLOCK), image("A", 512), has_adapter=has_adapter)
     assert bool(said) == bool(why)

@@ -182,6 +182,45 @@ def test_what_is_not_certain_has_no_name(
         name()
 
 
+def test_switches_in_the_environment_count(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the order of KV in memory, layers that are not quantized, and models that are computed otherwise."""
+    right = name()
+    for variable in (
+        "SGLANG_AITER_KV_CACHE_LAYOUT", "SGLANG_FP8_IGNORED_LAYERS", "SGLANG_USE_HND_KVCACHE",
+        "SGLANG_OF_A_LATER_VERSION", "USE_TRITON_W8A8_FP8_KERNEL", "NVIDIA_TF32_OVERRIDE",
+    ):  # fmt: skip
+        with monkeypatch.context() as changed:
+            changed.setenv(variable, "1")
+            assert name() != right
+    for variable in ("SGLANG_RUN_ID", "SGLANG_LOG_MS", "SGLANG_PORT", "SGLANG_WARMUP_TIMEOUT"):
+        monkeypatch.setenv(variable, "1")
+    assert name() == right
+
+
+def test_code_and_weights_that_the_environment_names_have_no_name(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as changed:
+        changed.setenv("SGLANG_EXTERNAL_MODEL_PACKAGE", "models_of_mine")
+        with pytest.raises(KeySpaceError, match="what SGLANG_EXTERNAL_MODEL_PACKAGE says"):
+            name()
+    monkeypatch.setenv("SGLANG_USE_MODELSCOPE", "1")
+    assert name()
+    options["model_path"] = "a/model"
+    with pytest.raises(KeySpaceError, match="is not a folder: download it from ModelScope"):
+        name()
+
+
+def test_versions_of_kernels_count(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    from engines.sglang import names
+
+    right = name()
+    monkeypatch.setattr(names, "versions", lambda: {"sglang-kernel": "of tomorrow"})
+    assert name() != right
+
+
 def test_long_rope_has_no_name_as_it_depends_on_the_batch(options: dict[str, object], tmp_path: Path) -> None:
     configuration = tmp_path / "one" / "config.json"
     configuration.write_text(json.dumps({"rope_scaling": {"type": "linear"}}))

@@ -36,15 +36,18 @@ def space(
     caches_prefixes: bool = True,
     architecture: str = "LlamaForCausalLM",
     runner: str = "generate",
-    **parallel: int,
+    returns_experts: bool = False,
+    **parallel: Any,
 ) -> KvSpace:
     split = {
         "world_size": ranks, "tensor_parallel_size": ranks, "decode_context_parallel_size": 1, "nnodes": 1,
+        "distributed_executor_backend": "mp",
     }  # fmt: skip
     config: Any = SimpleNamespace(
         parallel_config=SimpleNamespace(**{**split, **parallel}),
         kv_transfer_config=None,
         diffusion_config=None,
+        aux_output_config=SimpleNamespace(enabled=returns_experts),
         model_config=SimpleNamespace(
             model=model, is_diffusion=is_diffusion, runner_type=runner, architectures=[architecture]
         ),
@@ -99,6 +102,10 @@ def test_models_whose_kv_is_not_that_of_each_token_are_refused(specs: list[Any],
         ({"world_size": 4, "tensor_parallel_size": 2}, "a model in several stages .pipeline_parallel_size"),
         ({"decode_context_parallel_size": 2}, "split by context"),
         ({"nnodes": 2}, "an engine over several machines is not possible"),
+        (
+            {"ranks": 2, "distributed_executor_backend": "external_launcher"},
+            "each rank has a scheduler of its own",
+        ),
     ],
 )
 def test_a_model_split_otherwise_than_by_tensors_is_refused(changes: dict[str, Any], why: str) -> None:
@@ -110,6 +117,16 @@ def test_a_model_split_otherwise_than_by_tensors_is_refused(changes: dict[str, A
 def test_a_model_that_writes_blocks_again_is_refused() -> None:
     with pytest.raises(KeySpaceError, match="a diffusion model computes the KV of a block again"):
         space("model", FULL, is_diffusion=True)
+
+
+def test_one_rank_of_an_external_launcher_is_an_engine_like_any_other() -> None:
+    assert space("model", FULL, distributed_executor_backend="external_launcher") == space("model", FULL)
+
+
+def test_an_engine_that_says_which_experts_computed_each_token_is_refused() -> None:
+    """As training asks: of KV that was loaded, vLLM does not know them."""
+    with pytest.raises(KeySpaceError, match="which experts computed what the pool loads"):
+        space("model", FULL, returns_experts=True)
 
 
 def test_a_model_whose_prefixes_vllm_does_not_cache_is_refused() -> None:

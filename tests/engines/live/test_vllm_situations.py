@@ -14,6 +14,7 @@ pytest.importorskip("vllm", reason="make test-engines")
 import torch
 from vllm.triton_utils import HAS_TRITON
 
+from engines.conformance.connectors.process import free_port
 from experiments.engines import model
 from tests.engines.live.conftest import Home
 from tests.engines.live.vllm_process import Engine
@@ -202,6 +203,28 @@ def test_another_connector_that_fails_and_new_weights(start: Start, home: Home) 
     engine.forget()
     assert_same(engine.generate(prompt), new)
     assert engine.counter("external_prefix_cache_hits") == hits + 2 * 224
+
+
+def test_training_gives_new_weights_to_an_engine_that_torchrun_started(start: Start, home: Home) -> None:
+    """The engine's worker is in its own process, though its executor is not the one that vLLM chooses."""
+    ranks = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
+    prompt = tokens(230, 9)
+    engine = start(
+        transfer=transfer(home),
+        distributed_executor_backend="external_launcher",
+        environment={**ranks, "MASTER_PORT": str(free_port())},
+    )
+    engine.generate(prompt)
+    engine.settle()
+    engine.forget()
+    engine.generate(prompt)
+    hits = engine.counter("external_prefix_cache_hits")
+    assert hits == 224
+    core = "llm.llm_engine.engine_core.engine_core"
+    engine.run(f"{core}.model_executor.driver_worker.model_runner.model.load_weights([])")
+    engine.forget()
+    engine.generate(prompt)
+    assert engine.counter("external_prefix_cache_hits") == hits
 
 
 @pytest.mark.parametrize("engine_has_own_process", ["0", "1"])

@@ -107,7 +107,7 @@ def main() -> None:
     from vllm import SamplingParams
     from vllm.config import KVEventsConfig, KVTransferConfig
 
-    from hostlib.engine import BlockingPool, open_pools
+    from hostlib.engine import open_pools
 
     config = json.loads(sys.argv[1])
     if config["llm"].get("async_scheduling"):
@@ -143,8 +143,7 @@ def main() -> None:
     def settle() -> None:
         """What the last step offered is on its way when it is over."""
         deadline_s = time.monotonic() + 60
-        queues = [pool.blocks.queue for pool in open_pools() if isinstance(pool, BlockingPool)]
-        while any(queue._waiting or queue._room._holders for queue in queues):
+        while any(pool.waiting_bytes for pool in open_pools()):
             assert time.monotonic() < deadline_s
             time.sleep(0.05)
 

@@ -11,7 +11,7 @@ import pytest
 from commands.command import Screen
 from commands.options import read
 from commands.verbosity import QUIET
-from experiments.congestion.__main__ import Options, blocks_of, play
+from experiments.congestion.__main__ import CongestionOptions, blocks_of, play
 from experiments.congestion.patterns import (
     BOTH,
     HITS,
@@ -31,7 +31,7 @@ STORES = {"s1": "10.0.1.1", "s2": "10.0.1.2", "s3": "10.0.1.3"}
 
 @pytest.mark.parametrize(("given", "blocks"), [((), 8), (("--link-mbit", "20"), 32), (("--blocks", "3"), 3)])
 def test_a_burst_takes_as_long_on_a_faster_link(given: tuple[str, ...], blocks: int) -> None:
-    assert blocks_of(read(Options, given, "", "")) == blocks
+    assert blocks_of(read(CongestionOptions, given, "", "")) == blocks
 
 
 @pytest.mark.parametrize("pattern", [STORES_TO_NODE, STORE_TO_NODES, BOTH, HITS])
@@ -86,7 +86,7 @@ def test_hits_that_wait_for_a_busy_home_miss_the_goal() -> None:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_storage_nodes_fill_a_nodes_link_and_lose_little_on_a_real_network(tmp_path: Path) -> None:
-    options = Options(
+    options = CongestionOptions(
         patterns=(STORES_TO_NODE,), modes=("none",), nodes=2, stores=2, blocks=20, fragments=8,
         results=tmp_path,
     )  # fmt: skip

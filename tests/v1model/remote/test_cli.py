@@ -498,6 +498,8 @@ def test_what_the_switch_refuses(shell: Shell, address: str) -> None:
     try:
         with pytest.raises(DataPlaneError, match="election-id"):
             other("register_write cells 0 1")
+        with pytest.raises(DataPlaneError, match="election-id"):
+            other("set_queue_rate 1")
         assert other("register_read cells 0") == ["In.cells[0] = 0"]
     finally:
         other.session.close()
