@@ -11,7 +11,7 @@ from v1model.thrift.handles import Handles
 from v1model.thrift.values import MATCH_PARAMS, entry_key, match_params, matches_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from v1model import ir
     from v1model.dataplane import Matches
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+ENTRIES_AT_ONCE = 4096  # some 500 KB
 _CONTEXT = (I32, 0)
 _OPTIONS = StructOf((I32,))
 # Fields of BMv2's entries: the key, the options, whose first field is the priority, and the handle.
@@ -70,67 +71,61 @@ class SwitchHandles:
     def of(self, table: ir.Table, entry: TableEntry) -> int:
         """Return the handle of an entry that was inserted."""
         priority = MAX_PRIORITY - entry.priority if entry.priority else 0
-        arguments = (MATCH_PARAMS, match_params(table, entry.matches)), (_OPTIONS, (priority,))
-        return self._try(
-            "bm_mt_get_entry_from_key",
-            table,
-            *arguments,
-            then=lambda shown: int(shown[_HANDLE]),
-            instead=lambda: self._own.of(table, entry),
-        )
+        key = (MATCH_PARAMS, match_params(table, entry.matches)), (_OPTIONS, (priority,))
+
+        def read() -> int:
+            return int(self._call("bm_mt_get_entry_from_key", table, *key)[_HANDLE])
+
+        return self._or_own(read, lambda: self._own.of(table, entry))
 
     def key(self, table: ir.Table, handle: int) -> tuple[Matches, int]:
         """Return matches and priority of the entry with this handle. Raises DataPlaneError."""
-        return self._try(
-            "bm_mt_get_entry",
-            table,
-            (I32, handle),
-            then=lambda shown: _key(table, shown),
-            instead=lambda: self._own.key(table, handle),
+        return self._or_own(
+            lambda: _key(table, self._call("bm_mt_get_entry", table, (I32, handle))),
+            lambda: self._own.key(table, handle),
         )
 
     def by_handle(self, table: ir.Table, entries: Iterable[TableEntry]) -> dict[int, TableEntry]:
         """Return all `entries` of a table by their handles, those of others, too."""
         entries = list(entries)
+        by_key = {entry_key(table, entry.matches, entry.priority): entry for entry in entries}
 
-        def ordered(shown: list[dict[int, Any]]) -> dict[int, TableEntry]:
-            handles = {entry_key(table, *_key(table, one)): one[_HANDLE] for one in shown}
-            # An entry that came or went between the two reads is left out.
-            found = (
-                (handles.get(entry_key(table, entry.matches, entry.priority)), entry) for entry in entries
-            )
-            return dict(sorted((handle, entry) for handle, entry in found if handle is not None))
+        def read() -> dict[int, TableEntry]:
+            found: dict[int, TableEntry] = {}
+            for shown in self._shown(table):
+                # An entry that came or went between the two reads is left out.
+                if (entry := by_key.get(entry_key(table, *_key(table, shown)))) is not None:
+                    found[shown[_HANDLE]] = entry
+            return found
 
-        return self._try(
-            "bm_mt_get_entries", table, then=ordered, instead=lambda: self._own.by_handle(table, entries)
-        )
+        return self._or_own(read, lambda: self._own.by_handle(table, entries))
 
     def delete(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
         """Delete an entry and give its handle up."""
-        self._try(
-            "bm_mt_delete_entry",
-            table,
-            (I32, handle),
-            then=lambda _: None,
-            instead=lambda: self._own.delete(table, handle, entry),
+        self._or_own(
+            lambda: self._call("bm_mt_delete_entry", table, (I32, handle)),
+            lambda: self._own.delete(table, handle, entry),
         )
 
-    def _try(
-        self,
-        name: str,
-        table: ir.Table,
-        *arguments: Any,
-        then: Callable[[Any], Result],
-        instead: Callable[[], Result],
-    ) -> Result:
-        """Return what `then` makes of a call's result, or of `instead` where the switch does not know it."""
+    def _shown(self, table: ir.Table) -> Iterator[dict[int, Any]]:
+        """All entries in the order of their handles, read in parts that fit a message."""
+        last = -1
+        while part := self._call("bm_mt_get_entries", table, (I32, last), (I32, ENTRIES_AT_ONCE)):
+            yield from part
+            last = part[-1][_HANDLE]
+
+    def _call(self, name: str, table: ir.Table, *arguments: Any) -> Any:
+        return self._calls(f"standard:{name}", _CONTEXT, (STRING, table.name), *arguments)
+
+    @staticmethod
+    def _or_own(do: Callable[[], Result], instead: Callable[[], Result]) -> Result:
+        """Return what `do` returns, or what `instead` does where the switch does not know the call."""
         try:
-            result = self._calls(f"standard:{name}", _CONTEXT, (STRING, table.name), *arguments)
+            return do()
         except DataPlaneError as error:
             if error.code != "UNIMPLEMENTED":
                 raise
-            return instead()
-        return then(result)
+        return instead()
 
 
 def _key(table: ir.Table, shown: dict[int, Any]) -> tuple[Matches, int]:
