@@ -8,10 +8,10 @@ from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry
 from v1model.thrift.binary import I32, STRING, StructOf
 from v1model.thrift.calls import ThriftError
 from v1model.thrift.handles import Handles
-from v1model.thrift.values import MATCH_PARAMS, entry_key, match_params, matches_of
+from v1model.thrift.values import MATCH_PARAMS, action_call, match_params, matches_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from v1model import ir
     from v1model.dataplane import Matches
@@ -23,8 +23,12 @@ Result = TypeVar("Result")
 ENTRIES_AT_ONCE = 4096  # some 500 KB
 _CONTEXT = (I32, 0)
 _OPTIONS = StructOf((I32,))
-# Fields of BMv2's entries: the key, the options, whose first field is the priority, and the handle.
-_KEY, _PRIORITY_IN, _HANDLE = 1, 2, 3
+# Fields of BMv2's entries: the key, the options, whose first field is the priority, the handle, what the
+# entry does, and its life, whose first field is the timeout.
+_KEY, _PRIORITY_IN, _HANDLE, _DOES, _LIFE = 1, 2, 3, 4, 5
+_ACTION, _DATA, _MEMBER, _GROUP = 2, 3, 4, 5
+NS_PER_MS = 1_000_000
+FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
 
 
 class SessionHandles:
@@ -40,15 +44,15 @@ class SessionHandles:
 
     def key(self, table: ir.Table, handle: int) -> tuple[Matches, int]:
         """Return matches and priority of the entry with this handle. Raises DataPlaneError."""
-        self.by_handle(table, self._data_plane.entries(table.name))
+        self.by_handle(table)
         try:
             return self._known(table).key(handle)
         except ThriftError as error:
             raise DataPlaneError("NOT_FOUND", str(error)) from None
 
-    def by_handle(self, table: ir.Table, entries: Iterable[TableEntry]) -> dict[int, TableEntry]:
-        """Return all `entries` of a table by their handles, those of others, too."""
-        entries, known = list(entries), self._known(table)
+    def by_handle(self, table: ir.Table) -> dict[int, TableEntry]:
+        """Return all entries of a table by their handles, those of others, too."""
+        entries, known = list(self._data_plane.entries(table.name)), self._known(table)
         known.synchronise(entries)
         return {known.of(entry): entry for entry in entries}
 
@@ -65,8 +69,8 @@ class SwitchHandles:
     """The handles that a weir-switch keeps, which hold in other sessions; of another switch those of this
     session."""
 
-    def __init__(self, calls: OwnCalls, own: SessionHandles) -> None:
-        self._calls, self._own = calls, own
+    def __init__(self, calls: OwnCalls, own: SessionHandles, actions: Sequence[ir.Action]) -> None:
+        self._calls, self._own, self._actions = calls, own, actions
 
     def of(self, table: ir.Table, entry: TableEntry) -> int:
         """Return the handle of an entry that was inserted."""
@@ -85,20 +89,13 @@ class SwitchHandles:
             lambda: self._own.key(table, handle),
         )
 
-    def by_handle(self, table: ir.Table, entries: Iterable[TableEntry]) -> dict[int, TableEntry]:
-        """Return all `entries` of a table by their handles, those of others, too."""
-        entries = list(entries)
-        by_key = {entry_key(table, entry.matches, entry.priority): entry for entry in entries}
+    def by_handle(self, table: ir.Table) -> dict[int, TableEntry]:
+        """Return all entries of a table by their handles, those of others, too."""
 
         def read() -> dict[int, TableEntry]:
-            found: dict[int, TableEntry] = {}
-            for shown in self._shown(table):
-                # An entry that came or went between the two reads is left out.
-                if (entry := by_key.get(entry_key(table, *_key(table, shown)))) is not None:
-                    found[shown[_HANDLE]] = entry
-            return found
+            return {shown[_HANDLE]: self._entry(table, shown) for shown in self._shown(table)}
 
-        return self._or_own(read, lambda: self._own.by_handle(table, entries))
+        return self._or_own(read, lambda: self._own.by_handle(table))
 
     def delete(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
         """Delete an entry and give its handle up."""
@@ -113,6 +110,19 @@ class SwitchHandles:
         while part := self._call("bm_mt_get_entries", table, (I32, last), (I32, ENTRIES_AT_ONCE)):
             yield from part
             last = part[-1][_HANDLE]
+
+    def _entry(self, table: ir.Table, shown: dict[int, Any]) -> TableEntry:
+        """The entry that BMv2's calls show. One that brings its action set has neither action nor group."""
+        matches, priority = _key(table, shown)
+        does, action, member, group = shown[_DOES], None, None, None
+        if _ACTION in does:
+            action = action_call(self._actions, does[_ACTION], does.get(_DATA, ()))
+        elif _MEMBER in does:
+            member = does[_MEMBER] + FIRST_ID
+        elif 0 <= does[_GROUP] < MAX_PRIORITY:
+            group = does[_GROUP] + FIRST_ID
+        timeout_ns = shown.get(_LIFE, {}).get(1, 0) * NS_PER_MS
+        return TableEntry(table.name, matches, action, priority, member, group, timeout_ns)
 
     def _call(self, name: str, table: ir.Table, *arguments: Any) -> Any:
         return self._calls(f"standard:{name}", _CONTEXT, (STRING, table.name), *arguments)

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import Group, Member
-from v1model.remote.tables import FIRST_ID
+from v1model.remote.handles import FIRST_ID
 from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
 
