@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 KINDS = {
     "deprecated": "calls of what is marked @deprecated",
-    "ignore-prop": "table properties that are not known, keys that are constants",
+    "duplicate-priorities": "entries of a table with the same priority",
+    "entries-out-of-priority-order": "entries that win over those before them",
+    "ignore-prop": "table properties that are not known",
     "invalid-header": "fields of a header that is not valid there, or perhaps not",
-    "mismatch": "negative values as bit<>, messages with other than one value for each {}",
+    "mismatch": "negative values as bit<>, constant keys, bits outside a mask, wrong count of {} in messages",
     "overflow": "values that do not fit, shifts by as much as the width",
     "parser-transition": "select cases behind one that takes all, states that end without a transition",
     "shadow": "names that hide an outer one",

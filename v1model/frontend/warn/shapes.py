@@ -9,6 +9,7 @@ from v1model.frontend import ast
 from v1model.frontend.check.builtins import size_bits
 from v1model.frontend.check.show import show
 from v1model.frontend.types import BitType, DeclaredType, IntegerType, RecordType, TupleType, Type
+from v1model.frontend.warn.entries import warn_entries
 from v1model.frontend.warn.nodes import walk
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def warn_shapes(declaration: ast.Declaration, diagnostics: Diagnostics) -> None:
                 if isinstance(found, DeclaredType):
                     _warn_deprecated(found.declaration, node.span, diagnostics)
             case ast.KeyElement() if node.expression.constant is not None:
-                diagnostics.warn("ignore-prop", "this key is a constant", node.span)
+                diagnostics.warn("mismatch", "this key is a constant", node.span)
+            case ast.TableDeclaration():
+                warn_entries(node, diagnostics)
             case ast.StateDeclaration(transition=None):
                 message = f"state {node.name!r} has no transition: parsing ends with 'reject'"
                 diagnostics.warn("parser-transition", message, node.span, "write transition accept;")

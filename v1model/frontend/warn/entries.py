@@ -1,0 +1,63 @@
+"""Entries of a table in the source that are probably not meant as they are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from v1model.frontend import ast
+
+if TYPE_CHECKING:
+    from v1model.diagnostics import Diagnostics
+
+
+def warn_entries(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
+    """Warn of priorities that are given twice or out of order, and of bits that a mask leaves out."""
+    for entry in table.entries:
+        for key in entry.keys:
+            _masked_bits(key, diagnostics)
+    if not table.entries_const and any(entry.priority is not None for entry in table.entries):
+        _priorities(table, diagnostics)
+
+
+def _masked_bits(key: ast.Expression, diagnostics: Diagnostics) -> None:
+    if isinstance(key, ast.ListExpression):
+        for part in key.elements:
+            _masked_bits(part, diagnostics)
+        return
+    if not isinstance(key, ast.Binary) or key.operator != "&&&":
+        return
+    value, mask = key.left.constant, key.right.constant
+    if isinstance(value, int) and isinstance(mask, int) and value & ~mask:
+        hint = f"the entry matches {value & mask:#x} &&& {mask:#x}"
+        diagnostics.warn("mismatch", "the mask leaves out bits that are set in the value", key.span, hint)
+
+
+def _priorities(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
+    """The larger priority wins unless the table says otherwise, and entries stand the first to win first."""
+    largest_wins = _property(table, "largest_priority_wins", default=True)
+    step = int(_property(table, "priority_delta", default=1)) * (-1 if largest_wins else 1)
+    seen: dict[int, ast.Entry] = {}
+    last: int | None = None
+    is_in_order = True
+    for entry in table.entries:
+        given = entry.priority.constant if entry.priority is not None else None
+        if entry.priority is None and last is not None:
+            given = last + step
+        if isinstance(given, bool) or not isinstance(given, int):
+            return  # the middle end says what is wrong, or knows it of a constructor's argument
+        if (first := seen.setdefault(given, entry)) is not entry:
+            message = f"this entry and that of line {first.span.line} both have priority {given}"
+            diagnostics.warn(
+                "duplicate-priorities", message, entry.span, "if a packet matches both, either may win"
+            )
+        if is_in_order and last is not None and (given - last) * step < 0:
+            message = f"priority {given} stands behind {last}: the entry wins over the one before it"
+            diagnostics.warn("entries-out-of-priority-order", message, entry.span)
+            is_in_order = False
+        last = given
+
+
+def _property(table: ast.TableDeclaration, name: str, *, default: int) -> int:
+    found = table.properties.get(name)
+    value = found.value.constant if found and isinstance(found.value, ast.Expression) else default
+    return value if isinstance(value, int) else default
