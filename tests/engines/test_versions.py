@@ -66,7 +66,9 @@ def test_a_version_that_names_other_kv_alike_is_refused(
         versions.check_names("SGLang")
 
 
-@pytest.mark.parametrize("installed", [{"sglang": "0.5.22"}, {"sglang": "0.6.0"}, {"sglang": "0.0.0.dev1"}, {}])
+@pytest.mark.parametrize(
+    "installed", [{"sglang": "0.5.22"}, {"sglang": "0.6.0"}, {"sglang": "0.0.0.dev1"}, {}]
+)
 def test_versions_that_are_not_known_to_do_so_are_used(
     installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
