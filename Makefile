@@ -175,6 +175,7 @@ lint: $(READY_ALL)
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-cache
+	@.venv/bin/lint-imports --no-cache --config v1model/pyproject.toml
 	@$(PYTHON) scripts/prose.py
 
 docs: setup-docs ## build the site in build/site: every link and anchor checked

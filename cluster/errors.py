@@ -22,5 +22,5 @@ class ServerLostError(ServerError):
         )
 
     def summary(self) -> dict[str, Any]:
-        """For summary.json."""
+        """Return what summary.json says of it."""
         return {"server": self.server, "how": "was lost", "last_lines": [self.said]}

@@ -68,11 +68,11 @@ class RemoteProcess:
             self._teller.tell("signal", process=self.number, signal=int(sig))
 
     def terminate(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def heard(self, which: str, data: bytes) -> None:

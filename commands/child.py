@@ -30,7 +30,7 @@ async def commands() -> AsyncIterator[str]:
 
 
 def say(event: str, **details: Any) -> None:
-    """One line on stdout."""
+    """Write one line to stdout."""
     print(json.dumps({"event": event, **details}), flush=True)
 
 

@@ -97,7 +97,7 @@ class Screen:
         return self.level <= QUIET
 
     def show(self, what: RenderableType = "") -> None:
-        """A result."""
+        """Print a result."""
         self.console.print(what, soft_wrap=isinstance(what, str))
 
     def say(self, text: str) -> None:

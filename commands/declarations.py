@@ -118,7 +118,7 @@ class Each:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Unnamed:
     """Of a key that stands on the command line without its name."""
 
 

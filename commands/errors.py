@@ -25,7 +25,7 @@ class CrashError(ExperimentError):
         super().__init__(f"{process} {self.how}. The last that it said:\n{said}")
 
     def summary(self) -> dict[str, Any]:
-        """For summary.json."""
+        """Return what summary.json says of it."""
         return {"process": self.process, "how": self.how, "last_lines": list(self.last_lines)}
 
 

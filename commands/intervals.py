@@ -63,8 +63,12 @@ def mean_interval(values: Sequence[float]) -> Interval:
 
 
 def ratio_interval(pairs: Sequence[tuple[float, float]]) -> Interval:
-    """Sum of the firsts to sum of the seconds, which are not all 0; the interval by linearisation (Cochran,
-    Sampling Techniques, 1977, 6.4), so pairs weigh by how much there is of them."""
+    """Return the ratio of the sum of the firsts to the sum of the seconds, and 1 where the seconds are all 0.
+
+    The interval is by linearisation (Cochran, Sampling Techniques, 1977, 6.4), so pairs weigh by how much
+    there is of them."""
+    if not any(other for _, other in pairs):
+        return mean_interval([1.0] * len(pairs))
     ratio = sum(one for one, _ in pairs) / sum(other for _, other in pairs)
     mean_other = mean(other for _, other in pairs)
     return mean_interval([ratio + (one - ratio * other) / mean_other for one, other in pairs])

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
-from commands.declarations import PREFIX, Key, Place, keys_of, sentence
+from commands.declarations import PREFIX, Key, Unnamed, keys_of, sentence
 from commands.errors import OptionError
 from commands.table import known_variables
 from commands.verbosity import add_verbosity
@@ -120,7 +120,7 @@ def _of_environment(keys: Sequence[Key], environment: Mapping[str, str]) -> Valu
 
 
 def _of_command_line(keys: Sequence[Key], arguments: Sequence[str], program: str, description: str) -> Values:
-    usage = f"{program} [OPTION...]" + "".join(f" [{key.variable}]" for key in keys if key.marked(Place))
+    usage = f"{program} [OPTION...]" + "".join(f" [{key.variable}]" for key in keys if key.marked(Unnamed))
     parser = _Parser(usage=usage, description=description, allow_abbrev=False, epilog=EPILOG)
     groups = {key.path[:-1]: parser.add_argument_group(key.path[0]) for key in keys if key.path[1:]}
     for key in keys:
@@ -149,7 +149,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _add(parser: argparse._ActionsContainer, key: Key) -> None:
     text = help_of(key).replace("%", "%%")
-    if key.marked(Place):
+    if key.marked(Unnamed):
         parser.add_argument(
             key.variable, metavar=key.variable, nargs="?", default=argparse.SUPPRESS, help=text
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import environ
 from typing import Annotated, Final
 
@@ -34,7 +34,7 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="results, warnings and errors only")
 
 
-def verbosity(arguments: Sequence[str], environment: Mapping[str, str] = environ) -> int:
+def verbosity(arguments: Sequence[str]) -> int:
     """Return QUIET, 0, VERBOSE or 2: from the command line, else from WEIR_QUIET and WEIR_VERBOSE."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     add_verbosity(parser)
@@ -43,7 +43,7 @@ def verbosity(arguments: Sequence[str], environment: Mapping[str, str] = environ
         return QUIET if given.quiet else min(2, given.verbose)
     said = dict.fromkeys(("QUIET", "VERBOSE"), 0)
     for key in keys_of(Verbosity):
-        text = environment.get(PREFIX + key.variable, "").strip()
+        text = environ.get(PREFIX + key.variable, "").strip()
         if text:
             try:
                 said[key.variable] = int(key.from_text(text))

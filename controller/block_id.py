@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hostlib.protocol.wire import KEY_BYTES
-
 _TENANT_BYTES: Final = 2
-BLOCK_ID_BYTES: Final = _TENANT_BYTES + KEY_BYTES
 
 
 def block_id(tenant: int, key: bytes) -> bytes:

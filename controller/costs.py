@@ -95,7 +95,7 @@ class PoolCounts:
 
 
 def add_up(parts: Iterable[Costs | PoolCounts]) -> dict[str, int]:
-    """Sums by name."""
+    """Return the sums by name."""
     total: dict[str, int] = {}
     for part in parts:
         for name, value in asdict(part).items():

@@ -59,7 +59,7 @@ class Deletions:
         self._changing = threading.Lock()
 
     def joins(self, switch: str, wake: Callable[[], None]) -> None:
-        """One more switch."""
+        """Take one more switch into account."""
         self._switches[switch] = wake
 
     def asked(self, switch: str, answer: Answer, now_s: float) -> None:

@@ -80,7 +80,7 @@ class PacketOperation:
     flags: ClassVar[int] = 0
 
     def message(self) -> wire.Message:
-        """What it is on the wire."""
+        """Return the packet as a message of the wire."""
         return wire.Message(
             self.op, key_of(self.key), self.fragment, self.fragments, self.flags, sequence=self.sequence,
             parent=self.parent, tenant=tenant_of(self.key),
@@ -123,7 +123,7 @@ class Announce:
     """A storage node repeats it in a HELLO, at once; 0: nothing is asked for."""
 
     def message(self) -> wire.Message:
-        """What it is on the wire."""
+        """Return the packet as a message of the wire."""
         no_key = bytes(wire.KEY_BYTES)
         return wire.Message(
             wire.OP_MEMBERS, no_key, 0, 0, sequence=self.sequence, chain_blocks=encoded(wire.VALUE_BYTES),
@@ -142,7 +142,7 @@ class ForgetWrite:
     """Nobody: it goes no further than the switch."""
 
     def message(self) -> wire.Message:
-        """What it is on the wire."""
+        """Return the packet as a message of the wire."""
         return _deleted(self.key, self.content, self.fragments, 0, 0)
 
 
@@ -157,7 +157,7 @@ class DeletionDone:
     sequence: int
 
     def message(self) -> wire.Message:
-        """What it is on the wire."""
+        """Return the packet as a message of the wire."""
         return _deleted(self.key, self.content, self.fragments, wire.FLAG_HELD, self.sequence)
 
 
@@ -172,7 +172,7 @@ class HintAnswer:
     sequence: int
 
     def message(self) -> wire.Message:
-        """What it is on the wire."""
+        """Return the packet as a message of the wire."""
         return wire.Message(
             wire.OP_FOUND, key_of(self.key), 0, 1, wire.FLAG_BYPASS | wire.FLAG_HINT, sequence=self.sequence,
             backlog_ms=self.hint, recompute_ms=int(self.is_done), tenant=tenant_of(self.key),
@@ -227,7 +227,7 @@ class HotMiss:
 
     @property
     def block(self) -> bytes:
-        """The block's ID."""
+        """Return the block's ID."""
         return block_id(self.tenant, self.key)
 
     @property
@@ -257,7 +257,7 @@ class Subscription:
 
     @property
     def block(self) -> bytes:
-        """The block's ID."""
+        """Return the block's ID."""
         return block_id(self.tenant, self.key)
 
 

@@ -71,7 +71,7 @@ class ControllerProcess:
             self._residents.close()
 
     def stop(self) -> None:
-        """Have `run` end."""
+        """Have `run` return."""
         self._stopping.set()
 
     def report(self) -> None:

@@ -92,11 +92,11 @@ class Way:
 
     @property
     def sent_s(self) -> float:
-        """When it was probed last."""
+        """Return when it was probed last, in seconds; minus infinity before the first probe."""
         return self._probes[-1][1] if self._probes else float("-inf")
 
     def probed(self, number: int, now_s: float) -> None:
-        """A probe is sent."""
+        """Note that a probe is sent."""
         self._probes.append((number, now_s))
         self._answered &= {number for number, _ in self._probes}
 

@@ -98,7 +98,7 @@ class SwitchWorker:
         return self.session.adapter.outcomes
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -107,7 +107,7 @@ class SwitchWorker:
         self.session.wake()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the end."""
+        """Wait until the thread has ended."""
         self._thread.join(timeout_s)
 
     def _run(self) -> None:

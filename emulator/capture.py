@@ -33,7 +33,7 @@ class CaptureError(ExperimentError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CapturePlace:
     """Where to capture: one port of a switch, or all of them."""
 
     switch: str
@@ -45,14 +45,14 @@ class Place:
         return "any" if self.port is None else f"{self.switch}-eth{self.port}"
 
 
-def place_of(fabric: Fabric, name: str) -> Place:
+def place_of(fabric: Fabric, name: str) -> CapturePlace:
     """Where the traffic of a host or a switch is seen; raises CaptureError for what does not exist."""
     if name in fabric.switches:
-        return Place(name)
+        return CapturePlace(name)
     for switch in fabric.switches:
         for port in fabric.ports(switch):
             if port.peer == name:
-                return Place(switch, port.number)
+                return CapturePlace(switch, port.number)
     there_are = ", ".join([*fabric.nodes, *fabric.stores, *fabric.switches])
     raise CaptureError(f"PCAP: there is no {name!r} in this topology: there are {there_are}")
 
@@ -70,7 +70,7 @@ class Capture:
 @contextmanager
 def capturing(
     network: RunningNetwork,
-    places: Sequence[Place],
+    places: Sequence[CapturePlace],
     directory: Path,
     expression: str = "",
     bytes_each: int = 0,
@@ -89,7 +89,7 @@ def capturing(
 
 @contextmanager
 def _running(
-    network: RunningNetwork, place: Place, capture: Capture, expression: str, bytes_each: int
+    network: RunningNetwork, place: CapturePlace, capture: Capture, expression: str, bytes_each: int
 ) -> Iterator[None]:
     command = [
         "tcpdump", "-n", "-i", place.interface, "-w", str(network.seen_by(place.switch, capture.file)),

@@ -161,7 +161,7 @@ class CpuTime:
 
     @property
     def total_s(self) -> float:
-        """Both."""
+        """Return the sum of both, in seconds."""
         return self.user_s + self.system_s
 
     def __sub__(self, before: CpuTime) -> CpuTime:

@@ -37,7 +37,7 @@ class RealKv:
 
     @property
     def summary(self) -> str:
-        """In a few words."""
+        """Describe the model in a few words."""
         each = f"{self.tokens_a_block} tokens of {self.token_bytes:,} bytes"
         return f"{self.blocks:,} blocks, each the KV of {each}"
 

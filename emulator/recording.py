@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from emulator.capture import WHOLE_PACKETS, Capture, Place, capturing, place_of
+from emulator.capture import WHOLE_PACKETS, Capture, CapturePlace, capturing, place_of
 from emulator.emulation import Measurements
 from emulator.pcapng import write_pcapng
 from emulator.result import revision
@@ -26,7 +26,7 @@ class Recording:
         options, fabric = scenario.options, scenario.fabric
         self._captured = {name: place_of(fabric, name) for name in options.emulation.pcap}
         self._traced = (
-            {switch: Place(switch) for switch in fabric.switches} if options.emulation.traces else {}
+            {switch: CapturePlace(switch) for switch in fabric.switches} if options.emulation.traces else {}
         )
 
     def play(self, network: RunningNetwork, name: str, play: Callable[[], Measurements]) -> Measurements:

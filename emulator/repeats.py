@@ -31,13 +31,13 @@ class Repeats:
     runs: Mapping[str, tuple[RunResult, ...]]
 
     def all(self) -> Iterator[RunResult]:
-        """Every play."""
+        """Return every run."""
         for runs in self.runs.values():
             yield from runs
 
     @property
     def count(self) -> int:
-        """Plays of each mode."""
+        """Return the number of runs of each mode."""
         return min(len(runs) for runs in self.runs.values())
 
     @property
@@ -60,7 +60,7 @@ class Repeats:
         }
 
     def intervals(self) -> dict[str, dict[str, Interval]]:
-        """By mode and figure."""
+        """Return the intervals by mode and figure."""
         return {
             name: {label: mean_interval([figure(run) for run in runs]) for label, figure in FIGURES.items()}
             for name, runs in self.runs.items()

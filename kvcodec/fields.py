@@ -21,18 +21,18 @@ class Fields:
         return np.frombuffer(taken, kind).astype(kind.newbyteorder("=")).reshape(shape)
 
     def take(self, count: int) -> memoryview:
-        """The next bytes."""
+        """Return the next bytes."""
         if count > len(self._rest):
             raise StreamError(f"the payload ends {count - len(self._rest)} bytes early")
         taken, self._rest = self._rest[:count], self._rest[count:]
         return taken
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Return all that is left."""
         return bytes(self.take(len(self._rest)))
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Raise StreamError if anything is left."""
         if self._rest:
             raise StreamError(f"{len(self._rest)} bytes too many in the payload")
 

@@ -35,7 +35,7 @@ class Frame:
 
 
 def seal(frame: Frame, layout: Layout) -> bytes:
-    """The stream of a block."""
+    """Return the stream of a block."""
     head = _HEAD.pack(_MAGIC, VERSION, frame.codec, frame.level, frame.tokens, layout.fingerprint)
     return head + _digest(head, frame.payload) + frame.payload
 

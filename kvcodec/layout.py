@@ -49,7 +49,7 @@ class Layout:
         return blake2b(described, digest_size=FINGERPRINT_BYTES, person=b"weir kv layout").digest()
 
     def shape(self, tokens: int) -> tuple[int, int, int, int]:
-        """Of a block of `tokens`."""
+        """Return the shape of a block of `tokens`."""
         return self.layers, 2, tokens, self.channels
 
     def bf16_bytes(self, tokens: int) -> int:

@@ -43,7 +43,7 @@ class Budget:
         return event
 
     def give(self, tokens: float) -> None:
-        """Give it back."""
+        """Give room back."""
         self.used -= tokens
         waiting, self._waiting = self._waiting, []
         for place in waiting:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hostlib.client.backlogs import Backlogs
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from simulator.events import Loop
 from simulator.lane import Lane
 from simulator.lanes import Lanes
@@ -167,7 +167,7 @@ class Client:
         self._pump()
 
     def acknowledged(self, put: Put) -> None:
-        """A block is at its home."""
+        """Note that a block is at its home."""
         block = put.block
         self._puts_active.discard(block.key)
         lane = self._puts[block.home]

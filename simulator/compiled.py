@@ -54,9 +54,10 @@ MODULES = (
     "hostlib.client.backlogs",
     "hostlib.model.eviction",
     "hostlib.model.gate",
-    "hostlib.protocol.homes",
     "hostlib.model.remaining",
     "hostlib.model.tiers",
+    "hostlib.native.flow_window",
+    "hostlib.protocol.homes",
     "workload.generate",
     "workload.recency",
     "workload.schedule",
@@ -76,7 +77,7 @@ FROM = "WEIR_COMPILED_FROM"
 
 
 def source(module: str) -> Path:
-    """A module's file."""
+    """Return a module's file."""
     return ROOT / f"{module.replace('.', '/')}.py"
 
 

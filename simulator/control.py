@@ -84,7 +84,7 @@ class Lists(Generic[Report]):
         """When the last list left."""
 
     def add(self, report: Report) -> None:
-        """A digest is there."""
+        """Take a digest."""
         if not self._list_s:
             self._send([report])
             return
@@ -151,7 +151,7 @@ class SwitchControl:
 
     @property
     def counts(self) -> PoolCounts:
-        """What the pool did."""
+        """Return what the pool did."""
         return self.pool.counts
 
     def tick(self) -> float:

@@ -48,7 +48,7 @@ class DecoderPool:
 
     @property
     def links(self) -> list[Link]:
-        """All of them."""
+        """Return the links of all decoders and racks."""
         racks = chain.from_iterable((rack.up, rack.down) for rack in self._racks)
         return [*self._out, *self._in, *racks]
 

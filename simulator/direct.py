@@ -65,7 +65,7 @@ class DirectPool:
             self._insert(block)
 
     def has(self, block: Block) -> bool:
-        """Whether it is here."""
+        """Return whether a block is here."""
         return block in self._held
 
     def prefix(self, blocks: Sequence[Block]) -> list[Link]:

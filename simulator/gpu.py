@@ -53,7 +53,7 @@ class Gpu:
             yield self._memory.take(tokens)
 
     def leave(self, tokens: int) -> None:
-        """The request's KV goes."""
+        """Let a request's KV go."""
         if self._memory is not None:
             self._memory.give(tokens)
 

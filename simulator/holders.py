@@ -32,7 +32,7 @@ class Holders:
             self.note(node, block)
 
     def note(self, node: int, block: Block) -> None:
-        """A node holds a block."""
+        """Note that a node holds a block."""
         if block in self._tiers[node]:
             self._noted.setdefault(block, {})[node] = None
 

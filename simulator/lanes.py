@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.exchange import POOL
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane import POOL
+from hostlib.native.lane_options import LaneOptions
 from simulator.lane import Lane
 from simulator.messages import Ask
 
@@ -49,19 +49,19 @@ class Lanes:
         return self._pool
 
     def is_pool(self, lane: Lane[Ask]) -> bool:
-        """Whether it is that one."""
+        """Return whether a lane is the pool's."""
         return lane is self._pool
 
     def probes(self, home: str) -> Lane[Ask]:
-        """First fragments."""
+        """Return the lane of first fragments to a home."""
         return self._probes_to.get(home) or self._new(self._probes_to, home, self._probes)
 
     def questions(self, home: str) -> Lane[Ask]:
-        """Whether blocks are there."""
+        """Return the lane of questions whether blocks are at a home."""
         return self._questions_to.get(home) or self._new(self._questions_to, home, self._probes)
 
     def bodies(self, home: str) -> Lane[Ask]:
-        """What follows when the probe came from there."""
+        """Return the lane of what follows when the probe came from there."""
         return self._bodies_to.get(home) or self._new(self._bodies_to, home, self._bodies)
 
     def take(self, now_s: float) -> list[Ask]:

@@ -55,8 +55,9 @@ class Link:
         return (head_s if head_s < end_s else end_s) + self.latency_s, end_s + self.latency_s
 
 
-def send_at_once(links: Iterable[Link], now_s: float, size_bytes: float, tail_s: float = 0.0) -> float:
+def send_at_once(links: Iterable[Link], now_s: float, size_bytes: float) -> float:
     """Queue a small message on all links of a way now; when its last bit is at the end."""
+    tail_s = 0.0
     for link in links:
         # What Link.send does, here without a call for each link.
         end_s = link.free_s

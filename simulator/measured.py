@@ -9,10 +9,9 @@ from typing import Final
 
 from controller.p4runtime.base_state import DIGEST_TIMEOUT_NS
 
-DIGEST_CPU_S: Final = 66e-6
-"""Of the controller for a digest, measured in lists of 100 ms on a quiet machine (docs/emulation.md)."""
 SWITCH_DIGEST_CPU_S: Final = 47e-6
-"""Of the switch's own processor for a digest and the entry that it leads to, from the same measurement."""
+"""Of the switch's own processor for a digest and the entry that it leads to, measured in lists of 100 ms on a
+quiet machine (docs/emulation.md)."""
 LIST_S: Final = DIGEST_TIMEOUT_NS / 1e9
 """So long switches gather digests, but for the first after a pause."""
 ENTRIES_S: Final = 2.5e-3

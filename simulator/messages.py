@@ -189,7 +189,7 @@ def fragments_of(asks: Sequence[Ask]) -> int:
 
 
 def replies_bytes(replies: Sequence[Reply], value_bytes: float, request_bytes: float) -> float:
-    """Size on the wire."""
+    """Return the size on the wire in bytes."""
     if len(replies) == 1:
         return replies[0].ask.fragments * (value_bytes if replies[0].found else request_bytes)
     size_bytes = 0.0

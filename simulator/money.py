@@ -25,12 +25,12 @@ class Bill:
 
     @property
     def cache(self) -> float:
-        """What a cache beyond the nodes' own memory adds."""
+        """Return what a cache beyond the nodes' own memory adds."""
         return self.storage + self.pool
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Return the sum of all parts."""
         return self.nodes + self.dram + self.storage + self.fabric + self.pool
 
 

@@ -15,20 +15,20 @@ class Vertex(Protocol):
     """What stands at a vertex: messages reach a switch with their head, a host with their tail."""
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
-        """GETs arrive."""
+        """Take GETs that arrive."""
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
-        """Replies arrive."""
+        """Take replies that arrive."""
 
 
 class PutTaker(Protocol):
     """A switch that keeps what PUTs bring past it."""
 
     def passes(self, put: Put) -> None:
-        """A PUT is on its way to its home."""
+        """Take a PUT that is on its way to its home."""
 
     def made(self, put: Put) -> None:
-        """Its home says that it has made the block of it."""
+        """Learn that its home has made the block of it."""
 
 
 class Port:

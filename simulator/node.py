@@ -116,7 +116,7 @@ class Node:
         return self._tiers.stats.copied_down
 
     def place(self, block: Block) -> None:
-        """It came unasked."""
+        """Keep a block that came unasked."""
         self._tiers.place(block)
 
     def held(self, chain: Sequence[Block]) -> int:
@@ -125,7 +125,7 @@ class Node:
 
     @property
     def memory(self) -> LocalTiers[Block]:
-        """Its own."""
+        """Return the node's own memory."""
         return self._tiers
 
     def serve(

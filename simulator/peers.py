@@ -70,11 +70,11 @@ class PeerPool:
         self._holders.spread(blocks, nodes)
 
     def note(self, node: int, block: Block) -> None:
-        """A node holds a block."""
+        """Note that a node holds a block."""
         self._holders.note(node, block)
 
     def has(self, block: Block) -> bool:
-        """Whether anybody has it."""
+        """Return whether anybody has a block."""
         return self.fronted(block) or bool(self._holders.of(block))
 
     def fronted(self, block: Block) -> bool:

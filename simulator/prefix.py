@@ -19,12 +19,12 @@ class Prefix:
         self._finished = finished
 
     def arrived(self, place: int, source: str) -> None:
-        """A block is there."""
+        """Note that a block is there."""
         self.sources[place] = source
         self.check()
 
     def ends(self, place: int) -> None:
-        """Nobody has the block."""
+        """Note that nobody has the block."""
         self.length = min(self.length, place)
         self.check()
 

@@ -41,13 +41,13 @@ class LiveRouter(Protocol):
     """Decides when a request comes."""
 
     def assign(self, request: Request) -> Route:
-        """Who serves it."""
+        """Return who serves the request."""
 
     def prefilled(self, number: int) -> None:
-        """The first token of a routed request is there."""
+        """Learn that the first token of a routed request is there."""
 
     def answered(self, number: int) -> None:
-        """So is the last."""
+        """Learn that its last token is there."""
 
 
 class _Sent(NamedTuple):
@@ -74,7 +74,7 @@ class _Book:
         return Route(node, number=self._numbers)
 
     def look(self, number: int) -> _Sent:
-        """What was noted."""
+        """Return what was noted."""
         return self._sent[number]
 
     def end(self, number: int) -> _Sent:
@@ -176,7 +176,7 @@ class LoadReports:
                 self._tell(sent.node, prefixes, depth)
 
     def answered(self, number: int) -> None:
-        """Nobody learns anything."""
+        """Do nothing: this router learns nothing from answers."""
         self._book.end(number)
 
     def _prefixes(self, blocks: Sequence[int]) -> tuple[int, ...]:

@@ -140,5 +140,5 @@ def _parts(values: Sequence[float]) -> list[Sequence[float]]:
 
 
 def sum_sources(records: Sequence[Record]) -> dict[str, int]:
-    """Blocks by source."""
+    """Return the blocks by source."""
     return {name: sum(record.sources[name] for record in records) for name in SOURCES}

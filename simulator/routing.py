@@ -116,7 +116,7 @@ class Router:
         return planned if self.conductor is None else self.conductor.assign(request)
 
     def prefilled(self, route: Route) -> None:
-        """The request's first token is there."""
+        """Learn that the request's first token is there."""
         if self.conductor is not None:
             self._cluster.prefilled(route.node)
             self.conductor.prefilled(route.number)
@@ -124,7 +124,7 @@ class Router:
             self._live.prefilled(route.number)
 
     def answered(self, route: Route) -> None:
-        """So is its last."""
+        """Learn that its last token is there."""
         if self._live is not None:
             self._live.answered(route.number)
 

@@ -20,7 +20,7 @@ class SessionTimes:
         self._members: dict[Group, int] = {}
 
     def came(self, place: InSession, now_s: float) -> None:
-        """A request came."""
+        """Note that a request came."""
         self._sessions.add(place.session)
         if place.after:
             self._began_s.setdefault(place.after, now_s)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from commands.toml_file import Document, ScenarioError
+from commands.toml_file import ScenarioError
 from scenario import Scenario
 from simulator.checks import check, in_gb
 from simulator.control import SwitchControl
@@ -39,12 +39,12 @@ def _simulated(scenario: Scenario, began_s: float) -> SimResult:
     return outcome(system, time.process_time() - began_s)
 
 
-def prepare(scenario: Scenario, document: Document | None = None) -> tuple[Scenario, Demand]:
-    """Everything that can be found wrong before anything runs; ScenarioError, with a document's lines."""
-    check(in_gb(scenario), document)
+def prepare(scenario: Scenario) -> tuple[Scenario, Demand]:
+    """Everything that can be found wrong before anything runs; ScenarioError."""
+    check(in_gb(scenario))
     demand = make_demand(scenario.workload, scenario.model.block_tokens, scenario.nodes.blend)
     scenario = in_gb(scenario.changed(model={"block_tokens": demand.block_tokens}))
-    check(scenario, document)
+    check(scenario)
     return scenario, demand
 
 

@@ -25,7 +25,7 @@ SHARES = (0.5, 0.9, 0.99)
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of any values."""
+    """Return the spread of any values."""
     if not values:
         return Spread()
     ordered = sorted(values)

@@ -45,7 +45,7 @@ class _Job:
 
     @property
     def room(self) -> int:
-        """What its KV takes."""
+        """Return the tokens that its KV takes."""
         return self.request.input_tokens + self.request.output_tokens
 
 

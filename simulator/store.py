@@ -80,7 +80,7 @@ class Store:
             self._insert(block)
 
     def holds(self, block: Block) -> bool:
-        """Whether a block is here."""
+        """Return whether a block is here."""
         return block.at_home != NOWHERE
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:

@@ -232,7 +232,7 @@ class Switch:
         self.index[key] = Entry(base_slot)
 
     def remove(self, key: bytes) -> None:
-        """The entry goes."""
+        """Remove an entry."""
         self.index.pop(key, None)
 
     def fill(self, ask: Ask) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from controller.policies import make_policy
 from controller.pool.residual_value import ResidualValue
-from hostlib.client.lane import LaneOptions
 from hostlib.model.streamer import BandwidthMeter
 from hostlib.model.tier_rules import make_rule
 from hostlib.model.tiers import LocalTiers
+from hostlib.native.lane_options import LaneOptions
 from scenario import GB, GBIT_BYTES, Scenario
 from scenario.tables import ROUTERS
 from simulator.budget import BudgetNode
@@ -388,13 +388,13 @@ class System:
             push.from_homes(blocks, kind == "multicast")
 
     def gpus(self) -> Iterator[Gpu]:
-        """Of all who decode."""
+        """Yield the GPUs of all who decode."""
         yield from (node.gpu for node in self.nodes)
         if self.decoders is not None:
             yield from self.decoders.gpus
 
     def links(self) -> Iterator[Link]:
-        """All that carry blocks."""
+        """Yield all links that carry blocks."""
         yield from self.network.links.values()
         if self.decoders is not None:
             yield from self.decoders.links

@@ -45,7 +45,7 @@ class WatchedRouter:
         """By number of a request: its worker, tokens to compute and to answer."""
 
     def assign(self, request: Request) -> Route:
-        """Who serves it."""
+        """Return who serves the request."""
         route = self._router.assign(request)
         computed = self._computed_tokens(route.node, request)
         answered = request.output_tokens if self._decode else 0
@@ -60,7 +60,7 @@ class WatchedRouter:
         self._workers[node].add(-computed)
 
     def answered(self, number: int) -> None:
-        """So is the last."""
+        """Learn that the last token of a request is there."""
         self._router.answered(number)
         node, _, answered = self._left.pop(number)
         self._workers[node].add(-answered)

@@ -151,7 +151,7 @@ class Library:
         self._addresses, self._names = tuple(hosts), hosts
 
     def chain(self, request: Request) -> list[Block]:
-        """The blocks of a request."""
+        """Return the blocks of a request."""
         chain: list[Block] = []
         by_id, parent = self._by_id, NO_PARENT
         for number in request.blocks:

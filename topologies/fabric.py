@@ -117,7 +117,7 @@ class Fabric:
         return self.controller(switch)
 
     def device_id(self, switch: str) -> int:
-        """P4Runtime's device id."""
+        """Return P4Runtime's device ID."""
         return self.switches.index(switch) + 1
 
     def ports(self, switch: str) -> tuple[Port, ...]:

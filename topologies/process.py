@@ -26,16 +26,16 @@ class Process(Protocol):
         """The exit code, None while it runs."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Until it has ended; raises subprocess.TimeoutExpired."""
+        """Wait until it has ended, and return its exit code; raises subprocess.TimeoutExpired."""
 
     def send_signal(self, sig: int, /) -> None:
         """Nothing happens to one that has ended."""
 
     def terminate(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
 
 
 def end_processes(processes: Iterable[Process]) -> None:

@@ -177,7 +177,7 @@ class _OwnCalls:
 
     def __init__(self, engine: EmbeddedEngine, dispatcher: Dispatcher) -> None:
         self.statistics, self.limit_queues = engine.statistics, engine.limit_queues
-        self.call = dispatcher.answer_message
+        self.call, self.only_reads = dispatcher.answer_message, dispatcher.only_reads
 
 
 def _listen(port: int, process: SwitchUnderP4Runtime, dispatcher: Dispatcher) -> ThriftServer:

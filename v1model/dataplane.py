@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from v1model.ir import ActionCall, KeyMatch, Program
+    from v1model.ir import ActionCall, Key, KeyMatch, Program, Table
 
 MAX_PRIORITY = (1 << 31) - 1  # P4Runtime's, where the bigger one wins; BMv2's is this one less
+MAX_REPLICAS = 1 << 16  # of a multicast group or clone session: copies that one packet becomes
 
 
 class DataPlaneError(Exception):
@@ -44,7 +45,19 @@ class MeterConfig:
     pburst: int
 
 
-Matches = tuple["KeyMatch | None", ...]  # one for each key, None for don't-care
+Matches = tuple["KeyMatch | None", ...]  # one for each key, None for don't-care and for selector keys
+
+
+def matched(table: Table, matches: Matches) -> list[tuple[Key, KeyMatch | None]]:
+    """Return the keys that take a match, with their matches. A selector key takes none, but has a place."""
+    pairs = zip(table.keys, matches, strict=True)
+    return [(key, match) for key, match in pairs if key.match_kind != "selector"]
+
+
+def placed(table: Table, matches: Iterable[KeyMatch | None]) -> Matches:
+    """Return the matches of the keys that take one, with an empty place for each selector key."""
+    given = iter(matches)
+    return tuple(None if key.match_kind == "selector" else next(given) for key in table.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +226,9 @@ class DataPlane(Protocol):
 
     # packet replication
     def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None: ...  # None deletes
-    def multicast_groups(self) -> dict[int, tuple[Replica, ...]]: ...
+    def multicast_groups(self) -> Mapping[int, tuple[Replica, ...]]: ...
     def set_clone_session(self, session: int, config: CloneSession | None) -> None: ...
-    def clone_sessions(self) -> dict[int, CloneSession]: ...
+    def clone_sessions(self) -> Mapping[int, CloneSession]: ...
 
     # digests
     def set_digest(self, digest: str, config: DigestConfig | None) -> None: ...

@@ -44,7 +44,7 @@ class Record:
     exception: str = ""
 
     def to_json(self) -> str:
-        """As it is kept."""
+        """Return the record as it is kept."""
         return json.dumps({name: value for name, value in asdict(self).items() if value != ""})
 
     def to_text(self) -> str:

@@ -17,8 +17,8 @@ CHAIN_BLOCKS = 10
 _CHAINS = HOT_BLOCKS // CHAIN_BLOCKS
 
 
-def _request(now_s: float, name: str, blocks: int = CHAIN_BLOCKS) -> list[Draft]:
-    return [Draft(now_s, ((name, blocks * BLOCK_TOKENS),), 100)]
+def _request(now_s: float, name: str) -> list[Draft]:
+    return [Draft(now_s, ((name, CHAIN_BLOCKS * BLOCK_TOKENS),), 100)]
 
 
 def _zipf(rng: Random, prefix: str, chains: int, exponent: float = 0.9) -> Iterator[str]:

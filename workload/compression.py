@@ -91,18 +91,18 @@ class BlockSizes:
 
     @property
     def most_fragments(self) -> int:
-        """Of the largest block."""
+        """Return the fragments of the largest block."""
         if self.compression is None:
             return self.plain_fragments
         return max(1, -int(-self.plain_fragments * self._of_plain(self.compression.shares[-1]) // 1))
 
     @property
     def mean_fragments(self) -> float:
-        """Over many blocks."""
+        """Return the mean fragments of a block."""
         return max(1.0, self.plain_fragments * self.stored_share)
 
     def fragments(self, key: bytes) -> int:
-        """Of the block `key`."""
+        """Return the fragments of a block."""
         if self.compression is None:
             return self.plain_fragments
         exact = self.plain_fragments * self._of_plain(self.compression.share(key))

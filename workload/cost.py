@@ -207,23 +207,17 @@ class CostModel:
         spans = self.computed_spans(input_tokens, blocks, computed)
         return sum(self.prefill_s(*span) for span in spans) + self._launched_s
 
-    def blend_s(self, work: BlendWork, load_s: float = 0.0) -> float:
-        """Time to compute chunks that nobody had and to blend, if loading the others begins together with it.
-
-        As in CacheBlend (arXiv 2405.16444) a layer is computed when the layer before is done and its own KV
-        is there, so loading one layer overlaps with computing the one before. Layers load evenly.
-        """
+    def blend_s(self, work: BlendWork) -> float:
+        """Time to compute chunks that nobody had and to blend, if the others are loaded already."""
         alone_s, first_s, later_s = self._blend_parts_s(work)
-        behind, loaded_s = self.model.layers - 1, load_s / self.model.layers
-        begun_s = alone_s + first_s
-        if not behind:
-            return begun_s
-        return max(max(begun_s, 2 * loaded_s) + behind * later_s, load_s + later_s)
+        return alone_s + first_s + (self.model.layers - 1) * later_s
 
     def blend_rest_s(self, work: BlendWork, idle_s: float) -> float:
         """What is left of `blend_s` when all is loaded, on a GPU that was idle so long until then.
 
-        It began just in time to be held up by no layer. The last cannot be computed before all is loaded.
+        As in CacheBlend (arXiv 2405.16444) a layer is computed when the layer before is done and its own KV
+        is there, so loading one layer overlaps with computing the one before. The GPU began just in time to
+        be held up by no layer. The last cannot be computed before all is loaded.
         """
         return max(self.blend_last_s(work), self.blend_s(work) - idle_s)
 
@@ -242,9 +236,9 @@ class CostModel:
         read_bytes = self.model.weights * 2.0 / batch + kv_bytes
         return output_tokens * read_bytes / self._memory_bytes_per_s + output_tokens * self.launch_s / batch
 
-    def fetch_s(self, fetched_bytes: float, rate_bit_s: float, queued_bytes: float = 0.0) -> float:
-        """Time to receive `fetched_bytes` behind `queued_bytes` over a link of `rate_bit_s`."""
-        return (fetched_bytes + queued_bytes) * 8.0 / rate_bit_s
+    def fetch_s(self, fetched_bytes: float, rate_bit_s: float) -> float:
+        """Time to receive `fetched_bytes` over a link of `rate_bit_s`."""
+        return fetched_bytes * 8.0 / rate_bit_s
 
     def break_even_bytes_per_s(self, prefix_tokens: float) -> float:
         """Bandwidth from which fetching a prefix beats computing it (B/G rule, at this utilisation)."""

@@ -35,12 +35,12 @@ class Ladder:
 
     @property
     def codec(self) -> str:
-        """Whose levels they are."""
+        """Return the name of the codec."""
         return self.numbers[0][0]
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """Codec and level of each."""
+        """Return the codec and the level of each."""
         return tuple((one.compression.codec, one.compression.level) for one in self.levels if one.compression)
 
     @property
@@ -55,7 +55,7 @@ class Ladder:
 
     @property
     def most_fragments(self) -> int:
-        """Of the largest block."""
+        """Return the fragments of the largest block."""
         return max(one.most_fragments for one in self.levels)
 
     @property

@@ -36,7 +36,7 @@ class Ranks:
 
     @property
     def in_server(self) -> int:
-        """Ranks of a server."""
+        """Return the ranks of a server."""
         return self.ranks // self.servers
 
     def kv_bytes(self, tokens: int) -> float:

@@ -39,7 +39,7 @@ class Recency(Generic[Key]):
         return True
 
     def remove(self, key: Key) -> None:
-        """It is there, and left."""
+        """Take out a block that is there."""
         del self._last[key]
 
     def evict(self) -> Key:
@@ -53,7 +53,7 @@ class Recency(Generic[Key]):
         return key
 
     def keys(self) -> Iterable[Key]:
-        """All, in any order."""
+        """Return all keys, in any order."""
         return self._last
 
     def __contains__(self, key: object, /) -> bool:

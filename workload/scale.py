@@ -35,7 +35,7 @@ class ScaleModel:
         return max(1, int(real_bytes / self.sigma) // self.fragment_bytes) * self.fragment_bytes
 
     def rate_bit_s(self, real_bit_s: float) -> float:
-        """Emulated rate of a link."""
+        """Return the emulated rate of a link in bit/s."""
         return real_bit_s / self.sigma * self.speed
 
     def duration_s(self, real_s: float) -> float:

@@ -38,15 +38,8 @@ class Route(NamedTuple):
     """Estimated time to the first token; 0 where nobody estimates."""
 
 
-class Scheduler(Protocol):
-    """Assigns requests to nodes 0..nodes-1, called in order of arrival."""
-
-    def assign(self, request: Request) -> Route | None:
-        """The node that serves `request`; None: nobody, it would take too long."""
-
-
 class PlannedScheduler(Protocol):
-    """A scheduler that needs the requests alone, and refuses none."""
+    """Assigns requests to nodes 0..nodes-1, called in order of arrival, by the requests alone."""
 
     def assign(self, request: Request) -> Route:
         """The node that serves `request`."""

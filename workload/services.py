@@ -31,7 +31,7 @@ def decades(rng: Random, least: float, most: float) -> float:
 
 
 def tokens_of(prompt: Prompt) -> int:
-    """Length of a prompt."""
+    """Return the tokens of a prompt."""
     return sum(tokens for _, tokens in prompt)
 
 

@@ -20,7 +20,6 @@ Source = Callable[[], Iterator[tuple[str, object]]]
 MAX_ACCESSES = 100_000_000
 """Block accesses of a trace: beyond, it does not fit into memory."""
 MAX_SESSIONS = 1_000_000
-MAX_SEED = 2**31
 SESSIONS = "agentic"
 """Name of the schema of traces that are made of recorded sessions."""
 SECONDS_PER_HOUR = 3600.0

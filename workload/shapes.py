@@ -68,11 +68,11 @@ def agent_job(rng: Random, name: str, start_s: float, agent: int) -> list[Draft]
     return sorted(drafts)
 
 
-def agent_jobs(rng: Random, per_s: float, types: int = AGENT_TYPES) -> Sessions:
+def agent_jobs(rng: Random, per_s: float) -> Sessions:
     """Jobs of a few agent types, each type with its own long tool description."""
-    weights = zipf_weights(types, 1.0)
+    weights = zipf_weights(AGENT_TYPES, 1.0)
     for number, start_s in enumerate(starts(rng, per_s / ((AGENT_FAN_OUT + 0.5) * AGENT_STEPS))):
-        agent = rng.choices(range(types), weights)[0]
+        agent = rng.choices(range(AGENT_TYPES), weights)[0]
         yield agent_job(rng, f"job {number}", start_s, agent)
 
 

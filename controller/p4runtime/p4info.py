@@ -79,7 +79,7 @@ class Program:
         self._actions: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
 
     def table_id(self, name: str) -> int:
-        """The ID of a table."""
+        """Return the ID of a table."""
         return int(self._one("tables", name).preamble.id)
 
     def table_size(self, name: str) -> int:
@@ -104,7 +104,7 @@ class Program:
         return int(self._one("registers", name).size)
 
     def digest_id(self, name: str) -> int:
-        """The ID of a digest."""
+        """Return the ID of a digest."""
         return int(self._one("digests", name).preamble.id)
 
     def digest_fields(self, name: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ Decisions: Admit(key) and Evict(key, reuse_chance), where reuse_chance is how li
 for again (None: the policy cannot say); `eviction_action.py` turns it into drop, demote or stub.
 
 The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a
-live run can be replayed. `checked.py` wraps a policy and raises when an invariant breaks.
+live run can be replayed.
 
 Adding a policy: one file with a subclass of `Policy` (or `QueuePolicy`), one line in `registry.py`, one
 golden test."""

@@ -96,7 +96,7 @@ class Shares:
         self._total += size
 
     def left(self, key: Key) -> None:
-        """A block left the pool."""
+        """Note that a block left the pool."""
         tenant, size = self._owned.pop(key)
         self._held[tenant] -= size
         self._total -= size

@@ -41,17 +41,17 @@ class Decisions:
         return None
 
     def take_evicted(self) -> dict[bytes, Evict]:
-        """And forget them."""
+        """Return what is to be evicted, and forget it."""
         taken, self._evicted = self._evicted, {}
         return taken
 
     def take_admitted(self) -> dict[bytes, None]:
-        """And forget them."""
+        """Return what is to be admitted, and forget it."""
         taken, self._admitted = self._admitted, {}
         return taken
 
     def clear(self) -> None:
-        """Nothing is to be carried out."""
+        """Forget all decisions."""
         self._admitted.clear()
         self._evicted.clear()
 
@@ -68,20 +68,20 @@ class Leaving:
 
     @property
     def due_s(self) -> float:
-        """When they should go."""
+        """Return when their entries should go, in seconds."""
         return self._since_s + GATHER_S if self._finished else float("inf")
 
     def add(self, finished: Finished, now_s: float) -> None:
-        """A home has answered."""
+        """Note that a home has answered."""
         if not self._finished:
             self._since_s = now_s
         self._finished[finished.key] = finished
 
     def take(self) -> dict[bytes, Finished]:
-        """All, which are then forgotten."""
+        """Return all of them, and forget them."""
         taken, self._finished = self._finished, {}
         return taken
 
     def keep(self, key: bytes) -> None:
-        """A block stays after all."""
+        """Note that a block stays after all."""
         self._finished.pop(key, None)

@@ -57,7 +57,7 @@ class Fills:
         return self._pace.due_s if self._jobs else float("inf")
 
     def poll(self, now_s: float) -> list[Fill]:
-        """What to send now."""
+        """Return what to send now."""
         requests: list[Fill] = []
         while self._jobs and self._pace.room(now_s):
             job = self._jobs.popleft()

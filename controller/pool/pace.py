@@ -30,5 +30,5 @@ class Pace:
         return self._sent_s[excess] + self._interval_s if excess >= 0 else float("-inf")
 
     def sent(self, now_s: float, fragments: int = 1) -> None:
-        """So many were sent."""
+        """Note that so many were sent."""
         self._sent_s.extend(repeat(now_s, fragments))

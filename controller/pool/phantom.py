@@ -33,7 +33,7 @@ class PhantomAdapter:
         return self._adapter.write([_disguised(operation) for operation in operations])
 
     def send(self, operations: Sequence[PoolPacket]) -> None:
-        """Nothing."""
+        """Send nothing."""
 
     def read_blocks(self) -> list[Install]:
         """The pool index as the pool knows it."""

@@ -129,7 +129,7 @@ class Push:
             prefix.asked[key] = prefix.asked.get(key, 0) + times
 
     def removed(self, key: bytes) -> None:
-        """A block left the pool."""
+        """Note that a block left the pool."""
         self._hits.pop(key, None)
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked.pop(key, None)

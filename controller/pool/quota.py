@@ -24,11 +24,11 @@ class Quota:
         return {tenant: len(blocks) for tenant, blocks in list(self._held.items())}
 
     def entered(self, key: bytes) -> None:
-        """A block is in the pool."""
+        """Note that a block is in the pool."""
         self._held.setdefault(tenant_of(key), OrderedDict())[key] = None
 
     def touched(self, key: bytes) -> None:
-        """A block was asked for."""
+        """Note that a block was asked for."""
         held = self._held.get(tenant_of(key))
         if held is not None and key in held:
             held.move_to_end(key)
@@ -42,7 +42,7 @@ class Quota:
                 del self._held[tenant_of(key)]
 
     def clear(self) -> None:
-        """Nothing is in the pool."""
+        """Note that nothing is in the pool."""
         self._held.clear()
 
     def victim_for(self, key: bytes) -> bytes | None:

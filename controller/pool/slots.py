@@ -45,7 +45,7 @@ class SlotAllocator:
 
     @property
     def free_slots(self) -> int:
-        """Slots that nobody owns."""
+        """Return the number of slots that nobody owns."""
         return self._free.total
 
     @property

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
+from wsgiref.simple_server import make_server
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from commands.errors import ExperimentError
 from emulator.metrics import catalogue
+from emulator.metrics.http_server import Handler, Server
 from emulator.metrics.sources import Reports, Sources
 from emulator.running import Running
 
@@ -37,11 +39,13 @@ class Exporter(Collector):
         registry = CollectorRegistry()
         registry.register(self)
         try:
-            self._server, self._thread = start_http_server(port, ADDRESS, registry)
+            self._server = make_server(ADDRESS, port, make_wsgi_app(registry), Server, Handler)
         except OSError as error:
             raise ExporterError(
                 f"METRICS={port}: {ADDRESS}:{port} can't be had ({error.strerror}); choose another port"
             ) from None
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Exporter:
         return self
@@ -55,7 +59,7 @@ class Exporter(Collector):
 
     @property
     def url(self) -> str:
-        """What Prometheus scrapes."""
+        """Return the URL that Prometheus scrapes."""
         return f"http://{ADDRESS}:{self._server.server_port}/metrics"
 
     @contextmanager

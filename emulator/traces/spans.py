@@ -42,7 +42,7 @@ class Clock:
     """CLOCK_MONOTONIC at second 0 of the run."""
 
     def monotonic(self, moment_s: float) -> int:
-        """In ns since 1970."""
+        """Return a monotonic time in ns since 1970."""
         return round(moment_s * 1e9) + self.ahead_ns
 
     def of_run(self, moment_s: float) -> int:

@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import logging
 import warnings
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
 
 from experiments.blocks.model.load import Floats
 from kvcodec import Layout
-
-LARGEST_CHUNK: Final = 256
-"""Tokens that its arithmetic coder takes at once."""
 
 
 class LmCacheCoder:

@@ -51,7 +51,7 @@ class Measured:
     """Of each block's stream."""
 
     def fields(self, exact: Quality) -> dict[str, Any]:
-        """As the summary has it."""
+        """Return what the summary says of it."""
         return {
             "codec": self.codec,
             "level": self.level,

@@ -30,7 +30,7 @@ class Quality:
     """Tokens of a greedy continuation until the first that differs, as a share of all."""
 
     def fields(self) -> dict[str, float]:
-        """By name, for a summary."""
+        """Return the figures by name, for a summary."""
         return asdict(self)
 
 

@@ -42,7 +42,7 @@ class BlendResult:
     quality: Quality
 
     def fields(self) -> dict[str, Any]:
-        """As the summary has it."""
+        """Return what the summary says of it."""
         return {"how": self.how, "recomputed": self.recomputed, "flops_saved": self.flops_saved} | (
             self.quality.fields()
         )
@@ -93,7 +93,7 @@ class Findings:
         return missed
 
     def of(self, codec: str, level: int | str) -> Measured | None:
-        """One row."""
+        """Return one row."""
         return next((one for one in self.codecs if (one.codec, one.level) == (codec, level)), None)
 
 

@@ -42,7 +42,7 @@ class Claim:
     seeds: int
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it as JSON has it."""
         return {
             "traffic": self.work.name,
             "condition": self.work.condition,

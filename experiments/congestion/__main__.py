@@ -47,7 +47,7 @@ PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class CongestionOptions:
     """In the order of `OPTIONS`."""
 
     patterns: tuple[Annotated[str, OneOf(PATTERNS)], ...] = PATTERNS
@@ -76,24 +76,24 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all goals are met; 1: not; 2: it could not run."""
     return run_command(
         arguments,
-        lambda given: read(Options, given, "weir congestion", __doc__ or ""),
+        lambda given: read(CongestionOptions, given, "weir congestion", __doc__ or ""),
         _run,
     )
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: CongestionOptions) -> int:
     check_machine()
     points = play(screen, options)
     options.results.mkdir(parents=True, exist_ok=True)
     about = _about(options)
-    said = [asdict(point) | {"missed": point.missed()} for point in points]
+    said = [asdict(point) | {"missed": point.missed_goals()} for point in points]
     (options.results / "summary.json").write_text(json.dumps(about | {"points": said}, indent=1) + "\n")
     _show(screen, points)
     screen.say(f"To look at: {write_page(options.results, about, points)}")
-    return 1 if any(point.missed() for point in points) else 0
+    return 1 if any(point.missed_goals() for point in points) else 0
 
 
-def _about(options: Options) -> dict[str, object]:
+def _about(options: CongestionOptions) -> dict[str, object]:
     return {
         "engine": Embedded.name,
         "revision": revision(),
@@ -105,11 +105,11 @@ def _about(options: Options) -> dict[str, object]:
     }
 
 
-def _pool_size(options: Options) -> PoolSize:
+def _pool_size(options: CongestionOptions) -> PoolSize:
     return PoolSize(POOL_BLOCKS, POOL_BLOCKS * options.fragments, options.fragments)
 
 
-def play(screen: Screen, options: Options) -> list[Point]:
+def play(screen: Screen, options: CongestionOptions) -> list[Point]:
     """All patterns in all modes, on one network."""
     rate_bit_s = 1e6 * options.link_mbit_s
     fabric = make_topology("star", rate_bit_s, options.nodes, options.stores)
@@ -140,7 +140,7 @@ def play(screen: Screen, options: Options) -> list[Point]:
     return points
 
 
-def blocks_of(options: Options) -> int:
+def blocks_of(options: CongestionOptions) -> int:
     """Of each node's flow: with 16 nodes, 2 s of a shared link of up to 20 Mbit/s.
 
     Windows become even in some tens of round trips, and the pool has room for no more.
@@ -148,7 +148,9 @@ def blocks_of(options: Options) -> int:
     return options.blocks or max(1, min(32, round(8 * options.link_mbit_s / 5)))
 
 
-def _point(hosts: Hosts, options: Options, mode: str, pattern: str, asked: Sequence[Group]) -> Point:
+def _point(
+    hosts: Hosts, options: CongestionOptions, mode: str, pattern: str, asked: Sequence[Group]
+) -> Point:
     """With a pool, the blocks are in it when it counts; of `hits_beside`, those of the first group alone."""
     alone = None
     if mode == "both":
@@ -162,7 +164,7 @@ def _point(hosts: Hosts, options: Options, mode: str, pattern: str, asked: Seque
 
 @contextlib.contextmanager
 def _controller(
-    network: Network, artifacts: Artifacts, options: Options, mode: str, events: Events
+    network: Network, artifacts: Artifacts, options: CongestionOptions, mode: str, events: Events
 ) -> Iterator[None]:
     directory = network.directory / mode
     directory.mkdir()
@@ -188,7 +190,9 @@ def _controller(
 class Hosts:
     """The processes of nodes and storage nodes."""
 
-    def __init__(self, network: Network, options: Options, asked: Sequence[Sequence[Group]]) -> None:
+    def __init__(
+        self, network: Network, options: CongestionOptions, asked: Sequence[Sequence[Group]]
+    ) -> None:
         self.events: Events = queue.SimpleQueue()
         self._network, fabric = network, network.fabric
         block_bytes = 512 * options.fragments
@@ -252,7 +256,7 @@ def _show(screen: Screen, points: Sequence[Point]) -> None:
         )  # fmt: skip
     screen.show(table)
     for one in points:
-        for goal in one.missed():
+        for goal in one.missed_goals():
             screen.show(f"[bold red]missed:[/] {one.pattern}, {one.mode}: {goal}")
 
 

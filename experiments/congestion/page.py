@@ -46,5 +46,5 @@ def _row(point: Point) -> list[object]:
     return [
         point.pattern, point.mode, 100 * point.from_pool, f"{100 * point.loss:.2f}", f"{point.jain:.3f}",
         100 * point.throughput, point.p99_ms, point.retransmits, *(point.hits_p99_ms or ("", "")),
-        100 * point.cpu, "; ".join(point.missed()) or "nothing",
+        100 * point.cpu, "; ".join(point.missed_goals()) or "nothing",
     ]  # fmt: skip

@@ -27,21 +27,24 @@ class Point:
     from_pool: float
     """Share of the fragments that the pool served."""
     loss: float
-    """Packets that the links' queues dropped, of all that were sent."""
+    """Packets that the links' queues dropped, as a share of all that were sent."""
     jain: float
-    """Of the nodes that share a link: the worst link's."""
+    """Jain's index of the nodes that share a link, of the worst link."""
     throughput: float
-    """Of a link's rate, from the first request to the last block: the worst link's."""
+    """Share of a link's rate, from the first request to the last block, of the worst link."""
     p99_ms: float
     retransmits: int
     errors: int
+    """Blocks that did not come."""
     corrupt: int
+    """Values that arrived wrong."""
     cpu: float
+    """Mean share of the machine in use."""
     hits_p99_ms: tuple[float, float] | None = None
     """Of hits alone, and beside a home that others keep busy."""
 
-    def missed(self) -> list[str]:
-        """The goals that are not met."""
+    def missed_goals(self) -> list[str]:
+        """Return the goals that are not met, as sentences."""
         found = [f"{self.errors} blocks did not come"] if self.errors else []
         found += [f"{self.corrupt} values were wrong"] if self.corrupt else []
         if self.loss > MOST_LOSS:

@@ -66,7 +66,7 @@ class EnginesOptions:
 
     @property
     def prompt_tokens(self) -> int:
-        """Of every request."""
+        """Return the tokens of the prompt of every request."""
         return self.prefix_tokens + self.suffix_tokens
 
     @property

@@ -15,7 +15,6 @@ from experiments.engines.result import Damage, ModeResult, evaluate
 if TYPE_CHECKING:
     from experiments.engines.stage import Engine, Stage
 
-WARM_UP_TOKENS = 64
 COUNTS = ("hit_tokens", "pool_bytes", "store_bytes", "merged", "stored_bytes")
 
 OnProgress = Callable[[str, int], None]

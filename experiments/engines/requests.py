@@ -33,7 +33,7 @@ class Asks:
 
 
 def make_asks(options: EnginesOptions) -> Asks:
-    """From the seed alone."""
+    """Make the requests from the seed alone."""
     choice = random.Random(options.seed)
 
     def tokens(count: int) -> list[int]:

@@ -241,7 +241,7 @@ class Engine:
         self._process.send("stop")
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.stop()
 
 

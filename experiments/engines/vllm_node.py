@@ -152,7 +152,7 @@ def damage() -> None:
 
 
 def counter(llm: Any, name: str) -> int:
-    """One of vLLM's own."""
+    """Return one of vLLM's own counters."""
     metrics = (metric for metric in llm.get_metrics() if metric.name == f"vllm:{name}")
     return sum(int(metric.value) for metric in metrics if hasattr(metric, "value"))
 

@@ -27,7 +27,7 @@ from emulator.result import PROGRAM, revision
 from experiments.faults.cases import CASES, Case, small_disk
 from experiments.faults.cluster import POOL_BLOCKS, REPLICAS, Plan, cluster
 from experiments.faults.faulty_disk import build
-from experiments.faults.options import Options, parse_options
+from experiments.faults.options import FaultsOptions, parse_options
 from experiments.faults.page import write_page
 from experiments.faults.result import PHASES, Played, Result, broken_off, evaluate
 from experiments.logs import open_network
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     return run_command(arguments, lambda given: parse_options(given, "weir faults", __doc__ or ""), play_all)
 
 
-def play_all(screen: Screen, options: Options) -> int:
+def play_all(screen: Screen, options: FaultsOptions) -> int:
     """Play all cases and write what comes of them; the exit code."""
     check_machine()
     results: list[Result] = []
@@ -66,7 +66,7 @@ def play_all(screen: Screen, options: Options) -> int:
     return _report(screen, results)
 
 
-def _play_topology(screen: Screen, options: Options, topology: str, results: list[Result]) -> None:
+def _play_topology(screen: Screen, options: FaultsOptions, topology: str, results: list[Result]) -> None:
     """Add the result of each case, also of one that breaks off, and write what there is."""
     names = _names(options, topology)
     if not names:
@@ -90,7 +90,7 @@ def _play_topology(screen: Screen, options: Options, topology: str, results: lis
             screen.say(_line(results[-1]))
 
 
-def _names(options: Options, topology: str) -> list[str]:
+def _names(options: FaultsOptions, topology: str) -> list[str]:
     """The cases of a topology."""
     return [name for name in options.cases if topology in CASES[name].topologies]
 
@@ -101,7 +101,7 @@ def compile_program(network: Network, fragments: int) -> Artifacts:
     return network.compile(PROGRAM, size.defines | {"FAULTS": 1})
 
 
-def play(network: Network, artifacts: Artifacts, options: Options, name: str) -> Result:
+def play(network: Network, artifacts: Artifacts, options: FaultsOptions, name: str) -> Result:
     """One case on a running network; raises ProcessError when a part that should live does not."""
     case = CASES[name]
     with contextlib.ExitStack() as stack:
@@ -132,7 +132,7 @@ def play(network: Network, artifacts: Artifacts, options: Options, name: str) ->
     return evaluate(name, network.fabric.name, played)
 
 
-def _about(options: Options) -> dict[str, object]:
+def _about(options: FaultsOptions) -> dict[str, object]:
     return {
         "engine": Embedded.name,
         "replicas": REPLICAS,
@@ -146,7 +146,7 @@ def _about(options: Options) -> dict[str, object]:
     }
 
 
-def _write(options: Options, results: Sequence[Result]) -> None:
+def _write(options: FaultsOptions, results: Sequence[Result]) -> None:
     path = options.results / "summary.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     planned = sum(len(_names(options, topology)) for topology in options.topologies)

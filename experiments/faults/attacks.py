@@ -28,7 +28,7 @@ FRAGMENTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IntruderPlace:
     """Who sends, and at whose expense."""
 
     intruder: Endpoint
@@ -38,29 +38,29 @@ class Place:
 
     @property
     def store(self) -> Endpoint:
-        """The first."""
+        """Return the first storage node."""
         return self.stores[0]
 
     @classmethod
-    def of(cls, fabric: Fabric, attack: str) -> Place:
-        """Where it is sent from."""
+    def of(cls, fabric: Fabric, attack: str) -> IntruderPlace:
+        """Return the place of an attack in a fabric."""
         intruder = fabric.hosts[sender(fabric, attack)]
         controller = fabric.controller_of(intruder.name)
         stores = tuple(fabric.hosts[name] for name in fabric.stores)
         return cls(intruder, fabric.hosts[fabric.nodes[0]], stores, controller)
 
 
-Make = Callable[[Place, random.Random, int], Raw]
+Make = Callable[[IntruderPlace, random.Random, int], Raw]
 
 
 def frames(attack: str, fabric: Fabric, seed: int) -> list[str]:
-    """In hexadecimal."""
-    place, draws = Place.of(fabric, attack), random.Random(f"{seed} {attack}")
+    """Return the frames of an attack in hexadecimal."""
+    place, draws = IntruderPlace.of(fabric, attack), random.Random(f"{seed} {attack}")
     return [bytes(ATTACKS[attack](place, draws, at)).hex() for at in range(FRAMES)]
 
 
 def sender(fabric: Fabric, attack: str) -> str:
-    """The last node, or the last storage node."""
+    """Return who sends an attack: the last node, or the last storage node."""
     return (fabric.stores if attack in LIARS else fabric.nodes)[-1]
 
 
@@ -75,7 +75,9 @@ def _hot_keys() -> tuple[bytes, ...]:
     return tuple(load.hot_key(seal, number) for number in range(HOT_BLOCKS))
 
 
-def _packet(place: Place, to: Endpoint, payload: bytes, source: Endpoint | None = None, port: int = 0) -> Raw:
+def _packet(
+    place: IntruderPlace, to: Endpoint, payload: bytes, source: Endpoint | None = None, port: int = 0
+) -> Raw:
     sender = source or place.intruder
     return (
         Ether(src=place.intruder.mac, dst=to.mac)
@@ -89,15 +91,15 @@ def _get(key: bytes, flags: int = 0, tenant: int = wire.TENANT_PUBLIC, fragments
     return wire.encode(wire.Message(wire.OP_GET, key, 0, fragments, flags, tenant=tenant))
 
 
-def _gets(place: Place, draws: random.Random, at: int) -> Raw:
+def _gets(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.store, _get(draws.randbytes(wire.KEY_BYTES)))
 
 
-def _foreign_gets(place: Place, draws: random.Random, at: int) -> Raw:
+def _foreign_gets(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.store, _get(hot_key(at), tenant=TENANT))
 
 
-def _puts(place: Place, draws: random.Random, at: int) -> Raw:
+def _puts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Garbage under keys that others use, as their tenant."""
     garbage = draws.randbytes(wire.VALUE_BYTES)
     message = wire.Message(
@@ -107,7 +109,7 @@ def _puts(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.store, wire.encode(message))
 
 
-def _values(place: Place, draws: random.Random, at: int) -> Raw:
+def _values(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Answers that nobody asked this node for."""
     message = wire.Message(
         wire.OP_VALUE, hot_key(at), 0, 1, tenant=TENANT, content=1 + draws.getrandbits(63), tag=bytes(16),
@@ -116,25 +118,25 @@ def _values(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.victim, wire.encode(message), source=place.store)
 
 
-def _subscribes(place: Place, draws: random.Random, at: int) -> Raw:
+def _subscribes(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.store, _get(draws.randbytes(wire.KEY_BYTES), wire.FLAG_SUBSCRIBE))
 
 
-def _malformed(place: Place, draws: random.Random, at: int) -> Raw:
+def _malformed(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.store, draws.randbytes(draws.randrange(1, 700)))
 
 
-def _plain(place: Place, draws: random.Random, at: int) -> Raw:
+def _plain(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """To the controller's own address, which is its CPU port."""
     return _packet(place, place.controller, bytes(64), port=9)
 
 
-def _spoofed(place: Place, draws: random.Random, at: int) -> Raw:
+def _spoofed(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """As another node, whose answers they would be."""
     return _packet(place, place.store, _get(hot_key(at), tenant=TENANT), source=place.victim)
 
 
-def _public_puts(place: Place, draws: random.Random, at: int) -> Raw:
+def _public_puts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Blocks of one fragment that it may write, each to be synced to a disk."""
     message = wire.Message(
         wire.OP_PUT, draws.randbytes(wire.KEY_BYTES), 0, 1, wire.FLAG_DURABLE, tag=bytes(16),
@@ -143,33 +145,33 @@ def _public_puts(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.store, wire.encode(message))
 
 
-def _hellos(place: Place, draws: random.Random, at: int) -> Raw:
+def _hellos(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """To each of which the controller would answer; as a storage node that has caught up."""
     message = wire.Message(wire.OP_HELLO, bytes(wire.KEY_BYTES), 0, 0, wire.FLAG_HELD)
     return _packet(place, place.controller, wire.encode(message))
 
 
-def _wrong_store(place: Place, draws: random.Random, at: int) -> Raw:
+def _wrong_store(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Past the merging, to each storage node in turn: most are no home of the block, and have none."""
     to = place.stores[at % len(place.stores)]
     return _packet(place, to, _get(hot_key(at // len(place.stores)), wire.FLAG_RETRY, TENANT))
 
 
-def _longer(place: Place, draws: random.Random, at: int) -> Raw:
+def _longer(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Past the merging, as if blocks were longer than they are: nobody has such a fragment."""
     to = place.stores[at % len(place.stores)]
     key = hot_key(at // len(place.stores))
     return _packet(place, to, _get(key, wire.FLAG_RETRY, TENANT, draws.randrange(2, 64)))
 
 
-def _bypasses(place: Place, draws: random.Random, at: int) -> Raw:
+def _bypasses(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Past the pool, of an absurd length, and reported as wrong there."""
     to = place.stores[at % len(place.stores)]
     flags = wire.FLAG_BYPASS | wire.FLAG_REPAIR
     return _packet(place, to, _get(hot_key(at // len(place.stores)), flags, TENANT, wire.MAX_FRAGMENTS))
 
 
-def _members_in_parts(place: Place, draws: random.Random, at: int) -> Raw:
+def _members_in_parts(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Later lists of storage nodes, which are not there, in two IPv4 fragments each; hosts join them."""
     epoch = (at // 2 % 4) << 30 | 1
     members = replace(Members.of(["10.66.66.66"]), epoch=epoch)
@@ -179,7 +181,7 @@ def _members_in_parts(place: Place, draws: random.Random, at: int) -> Raw:
     return fragment(whole, 320)[at % 2]
 
 
-def _frag_needed(place: Place, draws: random.Random, at: int) -> Raw:
+def _frag_needed(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """ICMP's word that packets between a storage node and a node are too long for the way."""
     ends = (place.stores[at % len(place.stores)], place.victim)
     sender, receiver = ends if at % 2 else ends[::-1]
@@ -190,7 +192,7 @@ def _frag_needed(place: Place, draws: random.Random, at: int) -> Raw:
     return Ether(src=place.intruder.mac, dst=sender.mac) / packet / refused / Raw(bytes(20))
 
 
-def _unanswered(place: Place, draws: random.Random, at: int) -> Raw:
+def _unanswered(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """GETs that no home takes, of a wrong checksum, port or TTL: others would wait for the answer."""
     to = place.stores[at % len(place.stores)]
     packet = _packet(place, to, _get(hot_key(at // len(place.stores)), tenant=TENANT))
@@ -203,20 +205,20 @@ def _unanswered(place: Place, draws: random.Random, at: int) -> Raw:
     return packet
 
 
-def _stats(place: Place, draws: random.Random, at: int) -> Raw:
+def _stats(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Questions, the least that a storage node answers."""
     message = wire.Message(wire.OP_STAT, draws.randbytes(wire.KEY_BYTES), 0, 0)
     return _packet(place, place.stores[at % len(place.stores)], wire.encode(message))
 
 
-def _to_nodes(place: Place, draws: random.Random, at: int) -> Raw:
+def _to_nodes(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Requests, addressed to a node that works."""
     key = draws.randbytes(wire.KEY_BYTES)
     put = wire.Message(wire.OP_PUT, key, 0, 1, content=1, tag=bytes(16), value=bytes(wire.VALUE_BYTES))
     return _packet(place, place.victim, wire.encode(put) if at % 2 else _get(key))
 
 
-def _incomplete(place: Place, draws: random.Random, at: int) -> Raw:
+def _incomplete(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """One fragment each of blocks as long as they can be, of which no other comes, to three homes each."""
     message = wire.Message(
         wire.OP_PUT, draws.randbytes(wire.KEY_BYTES), draws.randrange(wire.MAX_FRAGMENTS), wire.MAX_FRAGMENTS,
@@ -226,7 +228,7 @@ def _incomplete(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.stores[at % len(place.stores)], wire.encode(message))
 
 
-def _expects(place: Place, draws: random.Random, at: int) -> Raw:
+def _expects(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """Blocks that are never put, so that the pool makes room for them; and what others would put there."""
     if at % 2:
         garbage = wire.Message(
@@ -239,7 +241,7 @@ def _expects(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.controller, message)
 
 
-def _odd_frames(place: Place, draws: random.Random, at: int) -> Raw:
+def _odd_frames(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """What is no message of the protocol, and nearly one."""
     packet = _packet(place, place.store, _get(hot_key(at), tenant=TENANT))
     kind = at % 8
@@ -262,7 +264,7 @@ def _odd_frames(place: Place, draws: random.Random, at: int) -> Raw:
     return Raw(bytes(packet)[: draws.randrange(14, 120)])
 
 
-def _lying_values(place: Place, draws: random.Random, at: int) -> Raw:
+def _lying_values(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """A storage node's, of blocks that others read, and nobody asked it for."""
     flags = draws.choice([0, wire.FLAG_BYPASS, wire.FLAG_FROM_POOL, wire.FLAG_BYPASS | wire.FLAG_REPAIR])
     message = wire.Message(
@@ -272,7 +274,7 @@ def _lying_values(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.victim, wire.encode(message))
 
 
-def _lying_answers(place: Place, draws: random.Random, at: int) -> Raw:
+def _lying_answers(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """A storage node's, to what it was not asked."""
     op = draws.choice([wire.OP_NOT_FOUND, wire.OP_REFUSED, wire.OP_PUT_ACK, wire.OP_FOUND])
     known = wire.OP_NOT_FOUND, wire.OP_REFUSED
@@ -284,13 +286,13 @@ def _lying_answers(place: Place, draws: random.Random, at: int) -> Raw:
     return _packet(place, place.victim, wire.encode(message))
 
 
-def _lying_lists(place: Place, draws: random.Random, at: int) -> Raw:
+def _lying_lists(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """A storage node asks another for all that it holds, from the beginning, again and again."""
     message = wire.Message(wire.OP_LIST, bytes(wire.KEY_BYTES), 0, 0, homes=(3, 0, 0))
     return _packet(place, place.store, wire.encode(message))
 
 
-def _lying_hellos(place: Place, draws: random.Random, at: int) -> Raw:
+def _lying_hellos(place: IntruderPlace, draws: random.Random, at: int) -> Raw:
     """A storage node that is there and is not, and claims later and later lists."""
     message = wire.Message(
         wire.OP_HELLO, bytes(wire.KEY_BYTES), 0, 0, draws.choice([0, wire.FLAG_HELD]),

@@ -220,7 +220,7 @@ class Cluster:
         return store
 
     def disk(self, store: str) -> Path:
-        """The folder of its SSD."""
+        """Return the folder of its SSD."""
         return self.plan.disks.get(store, self.directory) / f"{store}.ssd"
 
     def cut(self, one: str, other: str, whole: bool) -> None:

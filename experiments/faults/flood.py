@@ -30,7 +30,7 @@ ETH_P_ALL = 3
 
 
 def main(arguments: list[str]) -> int:
-    """Until "stop"."""
+    """Flood until stdin says "stop"."""
     (interface,) = arguments
     out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     out.bind((interface, 0))

@@ -51,7 +51,7 @@ MOST_GROWTH_BYTES = 64 << 20
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class IntrudersOptions:
     """What one `make intruders` plays."""
 
     attacks: tuple[Annotated[str, OneOf(ATTACKS)], ...] = tuple(ATTACKS)
@@ -149,7 +149,7 @@ class Intruder:
         self.pids = [generator.process.pid for generator in self._ways.values()]
 
     def flood(self, into_sink: bool, sent: Sequence[str], rate_per_s: int) -> None:
-        """Until `rest`."""
+        """Flood until `rest` is called."""
         generator = self._ways[SINK if into_sink else self._link]
         generator.said.pop("rested", None)
         generator.send(json.dumps({"frames": sent, "rate_per_s": rate_per_s}))
@@ -165,10 +165,10 @@ class Intruder:
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: no attack succeeded, and others were not slowed down; 1: not so; 2: it could not run."""
     program = "weir intruders"
-    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
+    return run_command(arguments, lambda given: read(IntrudersOptions, given, program, __doc__ or ""), _run)
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: IntrudersOptions) -> int:
     check_machine()
     results: list[Result] = []
     try:
@@ -179,7 +179,7 @@ def _run(screen: Screen, options: Options) -> int:
     return _report(screen, results)
 
 
-def _write(options: Options, results: Sequence[Result]) -> None:
+def _write(options: IntrudersOptions, results: Sequence[Result]) -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     about = {"engine": Embedded.name, "seed": options.seed, "flood_per_s": options.flood_per_s}
     about["apart"] = options.apart
@@ -189,7 +189,7 @@ def _write(options: Options, results: Sequence[Result]) -> None:
     (options.results / "summary.json").write_text(text + "\n")
 
 
-def _play(screen: Screen, options: Options, results: list[Result]) -> None:
+def _play(screen: Screen, options: IntrudersOptions, results: list[Result]) -> None:
     """Add the result of each attack."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
     about = {"revision": revision(), "seed": options.seed}
@@ -217,7 +217,7 @@ def _play(screen: Screen, options: Options, results: list[Result]) -> None:
             screen.say(f"{name}: {'; '.join([*said, *results[-1].remarks()])}")
 
 
-def attack(running: Cluster, intruder: Intruder, name: str, options: Options) -> Result:
+def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOptions) -> Result:
     """One attack. Sink, switch, switch, sink: what else the machine does changes slowly."""
     sent = frames(name, running.fabric, options.seed)
     operations: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
@@ -286,7 +286,7 @@ def _memory_bytes(running: Cluster) -> int:
     return sum(psutil.Process(pid).memory_info().rss for pid in _serving(running))
 
 
-def _write_page(options: Options, results: Sequence[Result]) -> Path:
+def _write_page(options: IntrudersOptions, results: Sequence[Result]) -> Path:
     titles = (
         "attack", "packets", "operations", "failed", "failed with a sink", "wrong", "lost", "stolen",
         "p99 with a sink, ms", "p99 under attack, ms", "memory grew by, MB", "CPU, %", "missed",

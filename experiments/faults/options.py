@@ -1,4 +1,4 @@
-"""Options of make faults."""
+"""FaultsOptions of make faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOPOLOGIES = ("star", "leafspine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class FaultsOptions:
     """What one `make faults` plays."""
 
     cases: tuple[Annotated[str, OneOf(CASES)], ...] = tuple(CASES)
@@ -35,6 +35,6 @@ class Options:
     """Folder for summary.json."""
 
 
-def parse_options(arguments: Sequence[str], program: str, description: str) -> Options:
-    """Raises OptionError."""
-    return read(Options, arguments, program, description)
+def parse_options(arguments: Sequence[str], program: str, description: str) -> FaultsOptions:
+    """Read the options; raises OptionError."""
+    return read(FaultsOptions, arguments, program, description)

@@ -79,7 +79,7 @@ class Played:
 
 
 def evaluate(fault: str, topology: str, played: Played) -> Result:
-    """One case."""
+    """Evaluate one case."""
     operations = played.operations
     outcomes = Counter(str(one["outcome"]) for one in operations)
     took_ms: dict[str, list[float]] = {phase: [] for phase in PHASES}

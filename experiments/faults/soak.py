@@ -49,7 +49,7 @@ WARM_UP = 0.25
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class SoakOptions:
     """In the order of `_OPTIONS`."""
 
     minutes: Annotated[float, Within(0.05, 10_000)] = 10.0
@@ -94,12 +94,12 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0: all of it holds; 1: not; 2: it could not run."""
     return run_command(
         arguments,
-        lambda given: read(Options, given, "weir soak", __doc__ or ""),
+        lambda given: read(SoakOptions, given, "weir soak", __doc__ or ""),
         _run,
     )
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: SoakOptions) -> int:
     check_machine()
     soaked = soak(screen, options)
     _write(screen, options, soaked)
@@ -107,7 +107,7 @@ def _run(screen: Screen, options: Options) -> int:
     return 1 if soaked.missed() else 0
 
 
-def soak(screen: Screen, options: Options) -> Soaked:
+def soak(screen: Screen, options: SoakOptions) -> Soaked:
     """All of it, from the network's start to its end."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
     about = {"revision": revision(), "seed": options.seed}
@@ -160,7 +160,7 @@ def _left(pids: Mapping[int, str], namespaces: Sequence[str]) -> list[str]:
     return left + [f"namespace {namespace}" for namespace in namespaces if namespace in alive]
 
 
-def _write(screen: Screen, options: Options, soaked: Soaked) -> None:
+def _write(screen: Screen, options: SoakOptions, soaked: Soaked) -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     about = {
         "engine": Embedded.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from emulator.processes import READY_TIMEOUT_S, LineProcess
@@ -43,12 +43,6 @@ class Wires:
         told: dict[str, object] = {**shares, "only": f"{only}w"} if only else {**shares}
         for shim in self._shims:
             shim.send(json.dumps(told))
-
-    def suffered(self) -> Mapping[str, int]:
-        """Frames by what befell them, since they were put in; all is said when `suffer` is called next."""
-        said = [shim.said.get("suffered", {}) for shim in self._shims]
-        kinds = {kind for one in said for kind in one if kind != "event"}
-        return {kind: sum(one.get(kind, 0) for one in said) for kind in sorted(kinds)}
 
 
 @contextlib.contextmanager

@@ -27,9 +27,9 @@ from commands.child import commands, main, say
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.client.health import HealthOptions
-from hostlib.client.lane import LaneOptions
 from hostlib.client.pushed import PushedBlocks
 from hostlib.model.tiers import LocalTiers
+from hostlib.native.lane_options import LaneOptions
 from hostlib.process.config import HostConfig, check_address, check_positive
 from hostlib.process.observe import SelfObserver
 from hostlib.protocol.errors import TransferError

@@ -43,7 +43,7 @@ class Case:
 
     @property
     def label(self) -> str:
-        """For people."""
+        """Return its name as people read it."""
         return f"{self.mode}, {self.pattern}, {self.n} nodes"
 
 
@@ -63,7 +63,7 @@ class Scenario:
 
     @property
     def pool_size(self) -> PoolSize:
-        """Of the one switch."""
+        """Return the size of the pool of the one switch."""
         return PoolSize(POOL_BLOCKS, POOL_BLOCKS * self.fragments, self.fragments)
 
     @property

@@ -43,7 +43,7 @@ class Dashboard:
 
     @property
     def latest(self) -> Snapshot | None:
-        """What is shown."""
+        """Return what is shown."""
         return self._collector.latest if self._collector else None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

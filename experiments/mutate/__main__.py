@@ -32,7 +32,7 @@ GOAL = 0.95
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class MutateOptions:
     """In the order of `_OPTIONS`."""
 
     mutations: Annotated[int, Within(1, 100_000)] = 40
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     program = "weir mutate"
     return run_command(
         arguments,
-        lambda given: read(Options, given, program, __doc__ or ""),
+        lambda given: read(MutateOptions, given, program, __doc__ or ""),
         _run,
         interrupted="interrupted",
     )
@@ -81,7 +81,7 @@ def sample(modules: Sequence[str], count: int, seed: int) -> list[tuple[str, Mut
     return random.Random(seed).sample(known, min(count, len(known)))
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: MutateOptions) -> int:
     tried: list[Tried] = []
     until_s = time.monotonic() + 60 * options.minutes
     chosen = sample(options.modules, options.mutations, options.seed)
@@ -151,7 +151,7 @@ def _line(one: Tried) -> str:
     return f"not noticed: {one.module}:{one.line}: {one.before}  →  {one.after}".replace("[", r"\[")
 
 
-def _write(options: Options, tried: Sequence[Tried]) -> None:
+def _write(options: MutateOptions, tried: Sequence[Tried]) -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     summary = {
         "revision": revision(),

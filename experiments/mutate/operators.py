@@ -28,7 +28,7 @@ class Mutation:
     line: int
 
     def apply(self, source: str) -> str:
-        """The changed source."""
+        """Return the changed source."""
         return source[: self.begin] + self.by + source[self.end :]
 
 
@@ -48,7 +48,7 @@ class _Finder:
         self._bytes = source.encode()
 
     def found(self) -> Iterator[Mutation]:
-        """In no order."""
+        """Return all mutations, in no order."""
         for node in self._told():
             yield from self._of(node)
 

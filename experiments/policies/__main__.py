@@ -14,7 +14,7 @@ from commands.command import Screen, run_command
 from experiments.policies import plots, report
 from experiments.policies.compare import OURS, compare
 from experiments.policies.jobs import ABLATION, WITHOUT, make_jobs, run_jobs
-from experiments.policies.options import Options, parse_options
+from experiments.policies.options import PoliciesOptions, parse_options
 from experiments.policies.page import write_page
 from experiments.policies.replay import Result
 from experiments.policies.studies import run_cross, run_explain, run_hints
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     return run_command(arguments, parse_options, _run, interrupted="interrupted")
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: PoliciesOptions) -> int:
     cost = make_cost_model(options.model, options.gpu)
     is_drawn = options.cross or options.session_hints or options.events is not None
     traces = [] if is_drawn else options.load()
@@ -61,7 +61,7 @@ def _bar(screen: Screen, jobs: int) -> Callable[[], None]:
 
 
 def _replay(
-    screen: Screen, options: Options, traces: Sequence[Trace], cost: CostModel
+    screen: Screen, options: PoliciesOptions, traces: Sequence[Trace], cost: CostModel
 ) -> dict[str, list[Result]]:
     names = [*options.policies, *(WITHOUT if options.ablation and OURS in options.policies else ())]
     jobs = make_jobs(len(traces), names, options.blocks)
@@ -75,7 +75,7 @@ def _replay(
     return results
 
 
-def _report(screen: Screen, options: Options, results: dict[str, list[Result]]) -> None:
+def _report(screen: Screen, options: PoliciesOptions, results: dict[str, list[Result]]) -> None:
     whole = {name: [r for r in rows if not r.policy.startswith(ABLATION)] for name, rows in results.items()}
     ablated = {name: [r for r in rows if r.policy.startswith(ABLATION)] for name, rows in results.items()}
     comparisons = []

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from commands.intervals import Interval, mean_interval, ratio_interval
+from commands.intervals import Interval, ratio_interval
 from commands.parallel import run_all
 from controller.policies.reuse.reuse_parts import Tuning
 from experiments.policies.pools import BELADY, CACHES, OWN
-from experiments.policies.replay_cache import Contender, Kept, Member, Outcome, label, measure
+from experiments.policies.replay_cache import Contender, Kept, Member, Replayed, label, measure
 from experiments.policies.stores import USUAL_LINKS, Links
 from workload.cost import CostModel
 
@@ -123,15 +123,15 @@ def _held(source: str, family: str, size: int, chosen: int, measured: dict[Membe
     )
 
 
-def _total_s(outcome: Outcome) -> float:
+def _total_s(outcome: Replayed) -> float:
     return outcome.total_s
 
 
-def _block_hit(outcome: Outcome) -> float:
+def _block_hit(outcome: Replayed) -> float:
     return outcome.block_hit
 
 
-def _ratio(kept: Kept, size: int, contender: Contender, measure: Callable[[Outcome], float]) -> float:
+def _ratio(kept: Kept, size: int, contender: Contender, measure: Callable[[Replayed], float]) -> float:
     """To the best baseline; 1 where that has nothing."""
     best = max(measure(kept[size, name]) for name in BASELINES)
     ours = measure(kept[size, label(contender)])
@@ -142,8 +142,7 @@ def _in_sum(inside: Sequence[Kept], size: int, contender: Contender, against: st
     """Seconds of all traces in sum to those of one baseline. The interval is of a ratio of sums of pairs,
     and does not know that this baseline was chosen afterwards."""
     ours, best = (_samples(inside, size, label(name)) for name in (contender, against))
-    pairs = list(zip(ours, best, strict=True))
-    return ratio_interval(pairs) if any(best) else mean_interval([1.0] * len(pairs))
+    return ratio_interval(list(zip(ours, best, strict=True)))
 
 
 def _samples(inside: Sequence[Kept], size: int, name: str) -> Sequence[float]:

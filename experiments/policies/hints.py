@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from commands.intervals import Interval, ratio_interval
+from commands.intervals import ratio_interval
 from commands.own_thread import in_own_thread
 from commands.parallel import run_all
 from controller.block_id import block_id
@@ -115,8 +115,7 @@ def hints_earn(
 
 
 def _earned(name: str, size: int, seeds: int, saved: dict[tuple[str, int, int], float]) -> Earned:
-    pairs = [(saved[name, size, place], saved[NOTHING, size, place]) for place in range(seeds)]
-    ratio = ratio_interval(pairs) if any(other for _, other in pairs) else Interval(1.0, 1.0, 1.0)
+    ratio = ratio_interval([(saved[name, size, at], saved[NOTHING, size, at]) for at in range(seeds)])
     return Earned(name, size, ratio.mean, ratio.low, ratio.high, seeds)
 
 

@@ -28,7 +28,7 @@ DEFAULT_REQUESTS = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options(TraceOptions):
+class PoliciesOptions(TraceOptions):
     """One run of replays."""
 
     shapes: tuple[Annotated[str, OneOf(COMPARED_SHAPES)], ...] = tuple(SHAPES)
@@ -95,7 +95,7 @@ class Options(TraceOptions):
         return list(dict.fromkeys(path for path in (self.trace, *self.sources) if path is not None))
 
     def draw(self, shape: str, seed: int) -> Trace:
-        """A generated trace."""
+        """Return a generated trace."""
         return generate(shape, seed, self.requests, block_tokens=self.generated_tokens)
 
     def unusual(self) -> dict[str, object]:
@@ -109,14 +109,14 @@ class Options(TraceOptions):
 
     @property
     def links(self) -> Links:
-        """Of the storage nodes."""
+        """Return the rates of the storage nodes' links in bit/s."""
         return tuple(gbit_s * 1e9 for gbit_s in self.home_gbit)
 
 
-def parse_options(arguments: Sequence[str]) -> Options:
-    """Options from the command line and the environment; raises OptionError."""
+def parse_options(arguments: Sequence[str]) -> PoliciesOptions:
+    """PoliciesOptions from the command line and the environment; raises OptionError."""
     description = "Replay a trace, or all generated shapes, through all policies at several pool sizes."
-    options = read(Options, arguments, "weir policies", description)
+    options = read(PoliciesOptions, arguments, "weir policies", description)
     names = [path.stem for path in options.all_sources]
     if len(set(names)) < len(names):
         raise OptionError("SOURCES: two sources have one name: rename a file or folder")

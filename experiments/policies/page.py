@@ -8,11 +8,11 @@ from pathlib import Path
 
 from emulator.result import revision
 from experiments.page import Section, lines, write_report
-from experiments.policies.options import Options
+from experiments.policies.options import PoliciesOptions
 from experiments.policies.replay import Result
 
 
-def write_page(options: Options, results: Mapping[str, Sequence[Result]]) -> Path:
+def write_page(options: PoliciesOptions, results: Mapping[str, Sequence[Result]]) -> Path:
     """A section a trace. A replay has no machine that could be too slow."""
     about = {
         "seed": options.seed, "revision": revision(), "engine": "replay", "model": options.model,

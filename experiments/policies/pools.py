@@ -18,7 +18,7 @@ from controller.policies.baseline import BASELINES, MIN_BLOCKS, PolicyError, loa
 from controller.policies.reuse.reuse import Reuse
 from controller.policies.reuse.reuse_parts import Parts, Tuning
 from experiments.policies.stores import STORES, Links
-from workload.cost import DEFAULT_LINK_BIT_S, CostModel
+from workload.cost import CostModel
 from workload.keys import home_number
 from workload.trace import Trace
 
@@ -121,19 +121,10 @@ def make_reuse(
     cost: CostModel,
     parts: Parts | None = None,
     *,
-    slots: int | None = None,
-    link_bit_s: float = DEFAULT_LINK_BIT_S,
     tuning: Tuning | None = None,
 ) -> Reuse:
     """`reuse` for a replay of a trace: it prices the trace's blocks."""
-    return Reuse(
-        blocks,
-        replace(cost, block_tokens=trace.block_tokens),
-        parts,
-        link_bit_s,
-        tuning,
-        slots,
-    )
+    return Reuse(blocks, replace(cost, block_tokens=trace.block_tokens), parts, tuning=tuning)
 
 
 def make_pool(

@@ -61,7 +61,7 @@ class Prices:
         return [min(prefill_s, fetches_s[home_number(block, STORES)]) for block, prefill_s in worths_s]
 
     def add(self, request: Request) -> None:
-        """The request came."""
+        """Take into account that a request came."""
         for block in request.blocks:
             if block in self.stored:
                 self.without.fetch(block, request.arrival_s)
@@ -83,7 +83,7 @@ class Ledger:
         """Of each request."""
 
     def add(self, request: Request, hits: Sequence[bool]) -> None:
-        """A request, and which of its blocks the pool had."""
+        """Take a request into account, and which of its blocks the pool had."""
         prefix = hits.index(False) if False in hits else len(hits)
         prices = self._prices
         self.saved_s.append(sum(prices.of(request, prefix)))
@@ -97,7 +97,7 @@ class Ledger:
         self._saved_prefill_s += self._cost.prefill_s(prefix_tokens)
 
     def result(self, policy: str, blocks: int, admissions: int) -> Result:
-        """The totals."""
+        """Return the totals."""
         accesses = self._trace.accesses
         return Result(
             policy,

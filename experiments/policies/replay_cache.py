@@ -42,7 +42,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Replayed:
     """What a contender did on a trace at one size."""
 
     saved_s: tuple[float, ...]
@@ -57,7 +57,7 @@ class Outcome:
 
 Contender = str | Tuning
 """A baseline or Belady by name, or the policy, with these constants."""
-Kept = dict[tuple[int, str], Outcome]
+Kept = dict[tuple[int, str], Replayed]
 """By size and label of the contender."""
 
 
@@ -66,7 +66,7 @@ GENERATED = "generated"
 
 
 def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE.block_tokens) -> Member:
-    """A generated trace."""
+    """Return a generated trace."""
     size = "" if block_tokens == MOONCAKE.block_tokens else f"-{block_tokens}-tokens"
     name = f"{shape}-{seed}-{requests}{size}"
     make = partial(generate, shape, seed, requests, block_tokens=block_tokens)
@@ -123,7 +123,7 @@ def _read(path: Path, about: dict[str, str]) -> Kept:
         except ValueError:
             continue
         if about.items() <= row.items():
-            kept[row["blocks"], row["contender"]] = Outcome(tuple(row["saved_s"]), row["block_hit"])
+            kept[row["blocks"], row["contender"]] = Replayed(tuple(row["saved_s"]), row["block_hit"])
     return kept
 
 
@@ -134,7 +134,7 @@ class _Replays:
         self._trace, self._links = member.make(), links
         self._cost = replace(cost, block_tokens=self._trace.block_tokens)
 
-    def outcome(self, contender: Contender, size: int) -> Outcome:
+    def outcome(self, contender: Contender, size: int) -> Replayed:
         """What a contender does in a pool of this size, from empty."""
         if isinstance(contender, str):
             return in_own_thread(partial(self._of_baseline, contender, size))
@@ -150,7 +150,7 @@ class _Replays:
             prices.add(request)
         return worths_s
 
-    def _of_baseline(self, name: str, size: int) -> Outcome:
+    def _of_baseline(self, name: str, size: int) -> Replayed:
         """A replay of a policy that does not ask for loads: no home needs to be followed."""
         pool = make_pool(name, size, self._trace, self._cost)
         saved_s, hits = [], 0
@@ -161,15 +161,15 @@ class _Replays:
             saved_s.append(sum(worth_s[: had.index(False)] if False in had else worth_s))
         return self._outcome(saved_s, hits)
 
-    def _of_reuse(self, size: int, tuning: Tuning) -> Outcome:
+    def _of_reuse(self, size: int, tuning: Tuning) -> Replayed:
         policy = make_reuse(size, self._trace, self._cost, tuning=tuning)
         ledger = play(self._trace, PolicyPool(policy), self._cost, self._links)
         return self._outcome(ledger.saved_s, ledger.hits)
 
-    def _outcome(self, saved_s: Sequence[float], hits: int) -> Outcome:
+    def _outcome(self, saved_s: Sequence[float], hits: int) -> Replayed:
         edges = [len(saved_s) * part // PARTS for part in range(PARTS + 1)]
         parts = (sum(saved_s[begin:end]) for begin, end in pairwise(edges))
-        return Outcome(tuple(parts), hits / self._trace.accesses)
+        return Replayed(tuple(parts), hits / self._trace.accesses)
 
 
 @cache

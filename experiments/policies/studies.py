@@ -13,7 +13,7 @@ from experiments.policies.cross import cross
 from experiments.policies.cross_tables import print_cross, write_cross
 from experiments.policies.explain import explain_log, explain_trace
 from experiments.policies.hints import GIVERS, hints_earn, report
-from experiments.policies.options import Options
+from experiments.policies.options import PoliciesOptions
 from experiments.policies.replay_cache import Member, generated, recorded
 from workload.cost import CostModel
 from workload.session_service import SESSIONS
@@ -24,7 +24,7 @@ Progress = Callable[[int], Callable[[], None]]
 """Given the number of jobs, what to call after each."""
 
 
-def run_cross(console: Console, options: Options, cost: CostModel, progress: Progress) -> None:
+def run_cross(console: Console, options: PoliciesOptions, cost: CostModel, progress: Progress) -> None:
     """Leave each source of traces out in turn."""
     shapes = tuple(COMPARED_SHAPES) if options.shapes_are_default else options.shapes
     drawn = [
@@ -43,7 +43,7 @@ def run_cross(console: Console, options: Options, cost: CostModel, progress: Pro
     print_cross(console, held)
 
 
-def run_hints(console: Console, options: Options, cost: CostModel, progress: Progress) -> None:
+def run_hints(console: Console, options: PoliciesOptions, cost: CostModel, progress: Progress) -> None:
     """Say what hints of nodes earn. Raises TraceError, also of a trace that has no sessions."""
     traces = [trace for seed in options.all_seeds if (trace := options.read_trace(seed)) is not None]
     for trace in traces:
@@ -55,7 +55,7 @@ def run_hints(console: Console, options: Options, cost: CostModel, progress: Pro
     report(console, earned, options.results / "hints.json", about)
 
 
-def recorded_members(path: Path, options: Options) -> Iterator[Member]:
+def recorded_members(path: Path, options: PoliciesOptions) -> Iterator[Member]:
     """Return a recorded trace as one member, or recorded sessions as one for each seed. Raises TraceError."""
     for number in options.all_seeds:
         trace = replace(options, trace=path).read_trace(number)
@@ -65,7 +65,7 @@ def recorded_members(path: Path, options: Options) -> Iterator[Member]:
             return
 
 
-def run_explain(console: Console, options: Options, traces: Sequence[Trace], cost: CostModel) -> None:
+def run_explain(console: Console, options: PoliciesOptions, traces: Sequence[Trace], cost: CostModel) -> None:
     """The story of one block: at each size, or in the live pool that a log is of; raises ExplainError."""
     if options.events is not None:
         explain_log(console, options.events, options.explain, options.blocks, cost)

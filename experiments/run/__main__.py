@@ -270,7 +270,7 @@ def _announce(screen: Screen, scenario: Scenario) -> None:
         screen.say(f"{options.scenario}: for the simulator alone are {', '.join(unused)}.")
     for warning in trace.warnings:
         screen.warn(warning, "trace")
-    if native.core() is None and os.environ.get("WEIR_PURE") != "1":
+    if not native.core().is_compiled and os.environ.get("WEIR_PURE") != "1":
         screen.warn("hosts run in Python alone, and more slowly: python -m hostlib.native says why", "slow")
     stores = f", {len(scenario.fabric.stores)} storage nodes"
     rates = [f"{rate:g}" for rate in options.storage.link_gbit_s]

@@ -20,7 +20,7 @@ NODE_X, SWITCH_X, STORE_X = 92, 310, 506
 ROW, MOST_HEIGHT = 34, 460
 MOST_LINE = 18.0
 LEAST_ROW_WITH_NAMES = 11
-Place = tuple[float, float]
+Position = tuple[float, float]
 Carried = Mapping[str, tuple[int, int]]
 
 
@@ -56,7 +56,7 @@ def _picture(topology: Mapping[str, Any], run: Run, name: str, most: int) -> str
     )
 
 
-def _places(topology: Mapping[str, Any], height: float) -> dict[str, Place]:
+def _places(topology: Mapping[str, Any], height: float) -> dict[str, Position]:
     columns = ((NODE_X, topology["nodes"]), (SWITCH_X, topology["switches"]), (STORE_X, topology["stores"]))
     inside = height - TOP - BOTTOM
     return {
@@ -66,7 +66,7 @@ def _places(topology: Mapping[str, Any], height: float) -> dict[str, Place]:
     }
 
 
-def _link(link: Mapping[str, Any], at: Mapping[str, Place], moved: Carried, most: int) -> str:
+def _link(link: Mapping[str, Any], at: Mapping[str, Position], moved: Carried, most: int) -> str:
     switch, peer = link["ends"]
     (x0, y0), (x1, y1) = at[switch], at[peer]
     to_switch, from_switch = moved.get(link["link"], (0, 0))
@@ -79,7 +79,7 @@ def _link(link: Mapping[str, Any], at: Mapping[str, Place], moved: Carried, most
     )
 
 
-def _hosts(topology: Mapping[str, Any], at: Mapping[str, Place], moved: Carried, row: float) -> list[str]:
+def _hosts(topology: Mapping[str, Any], at: Mapping[str, Position], moved: Carried, row: float) -> list[str]:
     """Circles for nodes and squares for storage nodes; who answers GETs has what it sent beside it."""
     parts = [
         f'<text x="{NODE_X}" y="16" text-anchor="middle">inference nodes</text>',
@@ -107,7 +107,7 @@ def _hosts(topology: Mapping[str, Any], at: Mapping[str, Place], moved: Carried,
     return parts
 
 
-def _switches(topology: Mapping[str, Any], at: Mapping[str, Place], run: Run) -> list[str]:
+def _switches(topology: Mapping[str, Any], at: Mapping[str, Position], run: Run) -> list[str]:
     """A box each; what all of them did together is written on the one in the middle."""
     names = topology["switches"]
     parts = []

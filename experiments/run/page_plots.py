@@ -25,7 +25,7 @@ def answerer(shape: Mapping[str, Any]) -> str:
 
 
 def answerers(shape: Mapping[str, Any]) -> Sequence[str]:
-    """Their names."""
+    """Return the names of who answered."""
     names: Sequence[str] = shape["stores"] or shape["nodes"]
     return names
 
@@ -56,7 +56,7 @@ def store_egress(shape: Mapping[str, Any], runs: Runs) -> Chart:
 
 
 def occupancy(runs: Runs) -> Chart:
-    """Blocks in the pool."""
+    """Plot the blocks in the pool."""
     return _levels(runs, lambda sample: float(sample["resident"]), "blocks in the pool")
 
 

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from rich.table import Table
 
 from commands.command import Screen, run_command
-from commands.declarations import DECLARED, Existing, Key, Place, Variable
+from commands.declarations import DECLARED, Existing, Key, Unnamed, Variable
 from commands.options import Source, read
 from scenario import Scenario
 from scenario.reading import DEMO, completed, read_values
@@ -25,7 +25,7 @@ from simulator.simulation import simulate
 class SimulateOptions(Scenario):
     """What one `make simulate` simulates, and how it is shown."""
 
-    scenario: Annotated[Path, Existing(), Place(), Variable("SCENARIO")] = DEMO
+    scenario: Annotated[Path, Existing(), Unnamed(), Variable("SCENARIO")] = DEMO
     """TOML file with a scenario, of which variables change what they name."""
     json: bool = False
     """Print all figures as JSON."""

@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from experiments.simulate.bench import generated
 from experiments.simulate.emulate import Emulator
 from scenario import Scenario, load_scenario
 from simulator.compiled import core
@@ -27,12 +26,22 @@ def _scenario(**tables: dict[str, object]) -> Scenario:
     return Scenario().changed(**{**tables, "workload": AGENTS | tables.get("workload", {})})
 
 
+def generated(requests: int, nodes: int) -> Scenario:
+    """Agents on so many nodes with cache-aware scheduling, the dearest; leaf-spine above a star's ports."""
+    fabric = {"topology": "star"} if nodes <= 60 else {"topology": "leafspine", "leaves": 8, "spines": 4}
+    return Scenario().changed(
+        workload={"requests": requests, "load": nodes / 4, "scheduler": "locality"},
+        nodes={"count": nodes},
+        network=fabric,
+    )
+
+
 def _example(name: str) -> Scenario:
     return load_scenario(EXAMPLES / f"{name}.toml")[0].changed(workload={"requests": 300})
 
 
 def kinds() -> dict[str, Scenario]:
-    """By name."""
+    """Return all kinds of scenarios by name."""
     chat: dict[str, object] = {"shape": "chat", "ttft_slo_s": 1.0}
     prompts: dict[str, object] = {"hit_share": 0.6, "prompt_tokens": 4096, "prompt_excess_tokens": 900}
     return {

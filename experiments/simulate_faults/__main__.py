@@ -31,7 +31,7 @@ from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.night import Night
 from experiments.simulate_faults.page import write_page
 from experiments.simulate_faults.plan import Plan
-from experiments.simulate_faults.run import Outcome, run
+from experiments.simulate_faults.run import RunOutcome, run
 from experiments.simulate_faults.shrink import shrink
 from topologies.engines import Artifacts, make_engine
 
@@ -42,16 +42,16 @@ SHRINKS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class SimulateFaultsOptions:
     """In the order of `OPTIONS`."""
 
     seeds: Annotated[int, Within(1, 1_000_000)] = 100
     """How many runs."""
-    first: Annotated[int, Within(0, 1 << 62)] = 1
+    first: Annotated[int, Within(0, 1 << 31)] = 1
     """The first run's seed."""
     operations: Annotated[int, Within(1, 10_000_000)] = 10_000
     """GETs and PUTs of each."""
-    seed: Annotated[int | None, Within(0, 1 << 62)] = None
+    seed: Annotated[int | None, Within(0, 1 << 31)] = None
     """Only the run of this seed."""
     plan: Annotated[Path | None, Existing()] = None
     """Only the run of a plan that a failed run left."""
@@ -69,13 +69,13 @@ def main(arguments: Sequence[str]) -> int:
     program = "weir simulate-faults"
     return run_command(
         arguments,
-        lambda given: read(Options, given, program, __doc__ or ""),
+        lambda given: read(SimulateFaultsOptions, given, program, __doc__ or ""),
         _simulate,
         interrupted="interrupted",
     )
 
 
-def _simulate(screen: Screen, options: Options) -> int:
+def _simulate(screen: Screen, options: SimulateFaultsOptions) -> int:
     logging.disable(logging.WARNING)  # that switches and controllers go is what is tried
     if options.hours is not None:
         return _play_night(screen, options, options.hours)
@@ -91,7 +91,7 @@ def _simulate(screen: Screen, options: Options) -> int:
     return 1 if failed else 0
 
 
-def _play_night(screen: Screen, options: Options, hours: float) -> int:
+def _play_night(screen: Screen, options: SimulateFaultsOptions, hours: float) -> int:
     """Exit code 0 if nothing was broken, also when it is interrupted and called again."""
     night = Night(RESULTS, revision(), options.operations)
     try:
@@ -109,11 +109,11 @@ def _play_night(screen: Screen, options: Options, hours: float) -> int:
     return 1 if said["failed"] else 0
 
 
-def _run_seed(seed: int, options: Options, artifacts: Artifacts) -> Outcome:
+def _run_seed(seed: int, options: SimulateFaultsOptions, artifacts: Artifacts) -> RunOutcome:
     return run(plans.make(seed, options.operations), artifacts)
 
 
-def _jobs(options: Options) -> list[int | Plan]:
+def _jobs(options: SimulateFaultsOptions) -> list[int | Plan]:
     """Seeds, or a plan."""
     if options.plan is not None:
         return [plans.read(options.plan)]
@@ -124,23 +124,23 @@ def _jobs(options: Options) -> list[int | Plan]:
     )
 
 
-def _plan_of(job: int | Plan, options: Options) -> Plan:
+def _plan_of(job: int | Plan, options: SimulateFaultsOptions) -> Plan:
     return job if isinstance(job, Plan) else plans.make(job, options.operations)
 
 
 def _run_all(
-    screen: Screen, options: Options, jobs: Sequence[int | Plan], artifacts: Artifacts
-) -> list[Outcome]:
+    screen: Screen, options: SimulateFaultsOptions, jobs: Sequence[int | Plan], artifacts: Artifacts
+) -> list[RunOutcome]:
     with screen.progress() as progress:
         bar = progress.add_task("runs", total=len(jobs))
 
-        def play(job: int | Plan) -> Outcome:
+        def play(job: int | Plan) -> RunOutcome:
             return run(_plan_of(job, options), artifacts)
 
         return run_all(play, jobs, min(options.processes, len(jobs)), partial(progress.advance, bar))
 
 
-def _report(screen: Screen, options: Options, outcomes: Sequence[Outcome]) -> None:
+def _report(screen: Screen, options: SimulateFaultsOptions, outcomes: Sequence[RunOutcome]) -> None:
     total: Counter[str] = Counter()
     for outcome in outcomes:
         total.update(outcome.counts)
@@ -170,7 +170,7 @@ def _report(screen: Screen, options: Options, outcomes: Sequence[Outcome]) -> No
             screen.show(f"  again: {again}")
 
 
-def _explain(screen: Screen, options: Options, plan: Plan, artifacts: Artifacts) -> None:
+def _explain(screen: Screen, options: SimulateFaultsOptions, plan: Plan, artifacts: Artifacts) -> None:
     """Make a failed run smaller."""
     with screen.status(f"seed {plan.seed}: making it smaller, in at most {options.tries} runs"):
         small = shrink(plan, lambda candidate: bool(run(candidate, artifacts).violations), options.tries)

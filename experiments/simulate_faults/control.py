@@ -83,7 +83,7 @@ class Controllers:
             control.stop()
 
     def wall_s(self) -> float:
-        """The machine's clock."""
+        """Return the time by the machine's clock, in seconds."""
         return WALL_S + asyncio.get_running_loop().time() + self.wall_offset_s
 
     @property

@@ -48,7 +48,7 @@ class Rates:
 
     @property
     def calm(self) -> bool:
-        """Whether none does."""
+        """Return whether nothing befalls frames."""
         return not (self.lose or self.reorder or self.duplicate or self.flip)
 
 
@@ -80,7 +80,7 @@ class Network:
         self._links: dict[int, Link] = {}
         self._random = random.Random(seed)
         self._delivered = delivered
-        self._views = native.core() is None
+        self._views = not native.core().is_compiled
 
     def port(self, number: int, address: str) -> HostPort:
         """Of a host; one that was there before hears nothing any more."""
@@ -182,7 +182,7 @@ class HostPort:
         self._network.send(self, [self._head(address, len(data)) + data for data in datagrams])
 
     def arrive(self, frame: bytes) -> None:
-        """From the switch."""
+        """Take a frame that comes from the switch."""
         if not self._arriving:
             asyncio.get_running_loop().call_later(LINK_S, self._deliver)
         self._arriving.append(frame)
@@ -201,7 +201,7 @@ class HostPort:
 
 
 def mac(number: int) -> Mac:
-    """Of the host at a port."""
+    """Return the address of the host at a port."""
     return Mac(_MAC_BASE + number)
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from experiments.simulate_faults.history import KINDS
-from experiments.simulate_faults.run import Outcome
+from experiments.simulate_faults.run import RunOutcome
 
 NAME = "night.jsonl"
 
@@ -22,7 +22,7 @@ class Played:
     revision: str
     operations: int
     took_s: float
-    outcome: Outcome
+    outcome: RunOutcome
 
 
 class Night:
@@ -39,10 +39,10 @@ class Night:
 
     @property
     def took_s(self) -> float:
-        """All runs together."""
+        """Return the seconds of all runs together."""
         return sum(one.took_s for one in self.played)
 
-    def play(self, hours: float, first: int, run: Callable[[int], Outcome]) -> Iterator[Outcome]:
+    def play(self, hours: float, first: int, run: Callable[[int], RunOutcome]) -> Iterator[RunOutcome]:
         """Run seeds from `first` on that were not run, until all runs together took so long."""
         known = {one.outcome.seed for one in self.played}
         seed = first
@@ -90,6 +90,6 @@ def _read(path: Path) -> Iterator[Played]:
             given = json.loads(line)
             outcome = given["outcome"]
             outcome["violations"] = tuple(outcome["violations"])
-            yield Played(given["revision"], given["operations"], given["took_s"], Outcome(**outcome))
+            yield Played(given["revision"], given["operations"], given["took_s"], RunOutcome(**outcome))
         except (ValueError, KeyError, TypeError):
             continue

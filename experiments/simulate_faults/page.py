@@ -8,12 +8,12 @@ from pathlib import Path
 
 from emulator.result import revision
 from experiments.page import Section, bars, write_report
-from experiments.simulate_faults.run import Outcome
+from experiments.simulate_faults.run import RunOutcome
 
 _TITLES = ("seed", "promises broken", "the first of them", "virtual time, s", "CPU time, s", "trace")
 
 
-def write_page(folder: Path, operations: int, outcomes: Sequence[Outcome]) -> Path:
+def write_page(folder: Path, operations: int, outcomes: Sequence[RunOutcome]) -> Path:
     """What became of operations, and each run. In virtual time there is no machine that could be too slow."""
     seeds = [outcome.seed for outcome in outcomes]
     about = {
@@ -49,6 +49,6 @@ def counts_of(counted: Sequence[tuple[str, int]]) -> list[int]:
     return [count for _, count in counted]
 
 
-def _row(outcome: Outcome) -> list[object]:
+def _row(outcome: RunOutcome) -> list[object]:
     first = outcome.violations[0] if outcome.violations else ""
     return [outcome.seed, len(outcome.violations), first, outcome.virtual_s, outcome.cpu_s, outcome.trace]

@@ -83,7 +83,7 @@ class Plan:
     faults: tuple[Fault, ...]
 
     def write(self, path: Path) -> None:
-        """As JSON, for `read`."""
+        """Write the plan as JSON, for `read`."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self)) + "\n")
 
@@ -100,7 +100,7 @@ def read(path: Path) -> Plan:
 
 
 def make(seed: int, operations: int) -> Plan:
-    """The plan of a seed."""
+    """Return the plan of a seed."""
     rng = random.Random(seed)
     replicas = rng.randint(1, 3)
     made = tuple(_operations(rng, operations, replicas))

@@ -41,7 +41,7 @@ RECOVERY_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """Of one run."""
 
     seed: int
@@ -54,7 +54,7 @@ class Outcome:
     cpu_s: float
 
 
-def run(plan: Plan, artifacts: Artifacts) -> Outcome:
+def run(plan: Plan, artifacts: Artifacts) -> RunOutcome:
     """Play it and check it."""
     began_s = time.process_time()
     player = Player(plan, artifacts)
@@ -66,7 +66,7 @@ def run(plan: Plan, artifacts: Artifacts) -> Outcome:
     counts = dict(history.outcomes)
     trace = player.trace.hexdigest()[:16]
     cpu_s = time.process_time() - began_s
-    return Outcome(plan.seed, tuple(history.violations), counts, trace, player.ended_s, cpu_s)
+    return RunOutcome(plan.seed, tuple(history.violations), counts, trace, player.ended_s, cpu_s)
 
 
 class Player:

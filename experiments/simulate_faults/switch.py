@@ -81,7 +81,7 @@ class SimulatedSwitch:
         self._clients[stream] = client
 
     def detach(self, stream: Stream) -> None:
-        """It ends."""
+        """End the connection."""
         if self._clients.pop(stream, None) is not None:
             self.arbitration.leave(stream)
 
@@ -203,7 +203,7 @@ class InProcessClient:
         return [code_pb2.OK if error is None else canonical_code(error) for error in results]
 
     def read(self, entities: Iterable[Any]) -> Iterator[Any]:
-        """Entities that match."""
+        """Return the entities that match."""
         self._costs.p4runtime_reads += 1
         try:
             yield from self._pipeline().read_entities(entities)

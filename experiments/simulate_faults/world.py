@@ -104,7 +104,7 @@ class World:
             store.start()
 
     def tenant(self, node: int) -> int:
-        """Of a node."""
+        """Return the tenant of a node."""
         return tenant_of(self._port_of(node))
 
     def restart_client(self, node: int) -> None:

@@ -42,7 +42,7 @@ class Group:
 
     @property
     def sweep(self) -> str:
-        """That it belongs to."""
+        """Return the sweep that it belongs to."""
         return self.points[0].sweep if self.points else ""
 
     @property
@@ -59,7 +59,7 @@ class Group:
 
     @property
     def wanted(self) -> float:
-        """What `spread` may be."""
+        """Return what `spread` may be."""
         return wanted_share(self.points)
 
     @property

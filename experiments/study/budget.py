@@ -14,7 +14,7 @@ from experiments.study.sample import MEAN, P99, STEADY, below, ratio
 BUDGETS = (0.0, 2.0, 5.0, inf)
 """Dollars an hour for what holds blocks beyond the nodes' own memory."""
 
-Place = Sequence[Purchase]
+Purchases = Sequence[Purchase]
 """All that could be bought at one place."""
 
 
@@ -46,18 +46,18 @@ class Score:
 
     @property
     def name(self) -> str:
-        """As plots have it."""
+        """Return its name as plots have it."""
         return f"{self.purchase}, {budget_text(self.budget)}"
 
 
 def budget_text(budget: float) -> str:
-    """As sentences have it."""
+    """Return the budget as sentences have it."""
     if not isfinite(budget):
         return "at any price"
     return f"up to {budget:.0f} $/h" if budget else "for nothing"
 
 
-def scores(places: Sequence[Place]) -> list[Score]:
+def scores(places: Sequence[Purchases]) -> list[Score]:
     """Of each budget the purchases that are the fastest, or beaten by nothing, anywhere; the most often
     fastest first."""
     found = []
@@ -72,7 +72,7 @@ def scores(places: Sequence[Place]) -> list[Score]:
     return found
 
 
-def _score(budget: float, label: str, within: Sequence[Place]) -> Score:
+def _score(budget: float, label: str, within: Sequence[Purchases]) -> Score:
     pairs = [(one, place) for place in within for one in place if one.label == label]
     gains, tails = (
         mean_interval([1 - ratio(one.sample, _nothing(place).sample, *path).mean for one, place in pairs])
@@ -82,7 +82,7 @@ def _score(budget: float, label: str, within: Sequence[Place]) -> Score:
     return Score(budget, label, len(pairs), whole, steady, gains, tails)
 
 
-def _count(pairs: Sequence[tuple[Purchase, Place]], path: tuple[str, str]) -> Count:
+def _count(pairs: Sequence[tuple[Purchase, Purchases]], path: tuple[str, str]) -> Count:
     fastest = surely = unbeaten = 0
     for one, place in pairs:
         others = [other for other in place if other is not one]
@@ -92,5 +92,5 @@ def _count(pairs: Sequence[tuple[Purchase, Place]], path: tuple[str, str]) -> Co
     return Count(fastest, surely, unbeaten)
 
 
-def _nothing(place: Place) -> Purchase:
+def _nothing(place: Purchases) -> Purchase:
     return next(one for one in place if one.system == "recompute" and not one.variant)

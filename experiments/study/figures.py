@@ -30,7 +30,7 @@ NEARLY = 0.1
 """Of the median: what is no further from it is never far out, however close most lie together."""
 
 
-def dots(what: str, values: Mapping[str, Mapping[str, Interval]], log: bool = False) -> Plot:
+def dots(what: str, values: Mapping[str, Mapping[str, Interval]]) -> Plot:
     """Series -> name -> value with its interval: a line of dots a name, the first on top."""
     names = list(dict.fromkeys(name for series in values.values() for name in series))
     figure = go.Figure(
@@ -49,8 +49,6 @@ def dots(what: str, values: Mapping[str, Mapping[str, Interval]], log: bool = Fa
     order = [_wrapped(name) for name in names[::-1]]
     figure.update_yaxes(categoryorder="array", categoryarray=order, tickfont_size=11)
     figure.update_layout(showlegend=len(values) > 1)
-    if log:
-        figure.update_xaxes(type="log")
     return figure, f"{what}: {', '.join(names)}"
 
 

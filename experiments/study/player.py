@@ -18,7 +18,7 @@ from experiments.study.setting_map import (
     QUICK_SETTINGS,
     REFINED,
     SETTINGS,
-    Place,
+    MapPlace,
     Verdicts,
     around,
     hypercube,
@@ -80,7 +80,7 @@ class Player:
         return self._options.seeds_played or FIRST_SEEDS
 
     def found(self) -> Found:
-        """Everything that has run."""
+        """Return everything that has run."""
         everything = self._groups + self._map
         done = [
             pair
@@ -137,8 +137,8 @@ class Player:
         self._chosen += chosen
 
     def _settings(
-        self, drawn: Sequence[Place], centre: Setting, numbers: count[int], deadline_s: float
-    ) -> list[tuple[Place, Verdicts]]:
+        self, drawn: Sequence[MapPlace], centre: Setting, numbers: count[int], deadline_s: float
+    ) -> list[tuple[MapPlace, Verdicts]]:
         """What is known of new settings; those for which there was no time are left out."""
         groups = []
         for place in drawn:

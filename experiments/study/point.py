@@ -39,7 +39,7 @@ class Point:
 
     @property
     def label(self) -> str:
-        """As a reader knows it."""
+        """Return its name as a reader knows it."""
         return label(self.system, self.setting.stores, self.variant)
 
 

@@ -23,7 +23,7 @@ class Purchase:
 
     @property
     def label(self) -> str:
-        """As a reader knows it."""
+        """Return its name as a reader knows it."""
         return label(self.system, self.stores, self.variant)
 
     @property
@@ -33,7 +33,7 @@ class Purchase:
 
 
 def purchases(done: Done, nodes: int) -> list[Purchase]:
-    """All at one fan-in."""
+    """Return all purchases at one fan-in."""
     return [
         Purchase(point.system, point.setting.stores, sample, point.variant)
         for point, sample in done

@@ -33,7 +33,7 @@ class Sample:
         return [figure(run, path) for run in self.runs]
 
     def mean(self, *path: str) -> float:
-        """Over the seeds."""
+        """Return the mean over the seeds."""
         return sum(self.values(path)) / len(self.runs)
 
     def interval(self, *path: str) -> Interval:

@@ -60,11 +60,11 @@ AXES = (
     Axis("pool_gb", 16, 1024, log=True),
 )
 CHOICES: dict[str, Sequence[Any]] = {"model": tuple(MODELS), "shape": SHAPES}
-Place = dict[str, float]
+MapPlace = dict[str, float]
 """Share along each axis, 0 to 1; choices by the layer that it falls in."""
 
 
-def hypercube(count: int, seed: int) -> list[Place]:
+def hypercube(count: int, seed: int) -> list[MapPlace]:
     """So many places, one in each layer of each axis."""
     draw = Random(seed)
     layers = {}
@@ -75,7 +75,7 @@ def hypercube(count: int, seed: int) -> list[Place]:
     return [{name: shares[at] for name, shares in layers.items()} for at in range(count)]
 
 
-def around(place: Place, count: int, seed: int) -> list[Place]:
+def around(place: MapPlace, count: int, seed: int) -> list[MapPlace]:
     """Places near one; its model and traffic stay."""
     draw = Random(seed)
     names = [axis.field for axis in AXES]
@@ -85,8 +85,8 @@ def around(place: Place, count: int, seed: int) -> list[Place]:
     ]
 
 
-def setting_at(place: Place, centre: Setting, quick: bool) -> Setting:
-    """The setting of a place."""
+def setting_at(place: MapPlace, centre: Setting, quick: bool) -> Setting:
+    """Return the setting of a place."""
     values: dict[str, Any] = {axis.field: axis.at(place[axis.field]) for axis in AXES}
     for name, choices in CHOICES.items():
         values[name] = choices[min(len(choices) - 1, int(place[name] * len(choices)))]

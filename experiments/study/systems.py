@@ -196,7 +196,7 @@ class Setting:
 
     @property
     def switches(self) -> int:
-        """Of the fabric."""
+        """Return the number of switches of the fabric."""
         fabric = self.fabric()
         return 1 if fabric["topology"] == "star" else int(fabric["leaves"]) + int(fabric["spines"])
 

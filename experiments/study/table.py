@@ -50,7 +50,7 @@ class Table:
         return Table(self.name, columns, rows)
 
     def csv(self) -> str:
-        """As a CSV file."""
+        """Return the table as a CSV file."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         flat = self.flat()

@@ -104,7 +104,7 @@ class Bar:
 
     @property
     def contest(self) -> str:
-        """Of what against what."""
+        """Return what is compared with what."""
         return f"{self.pool} against {self.rival}"
 
 

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from commands.intervals import Interval
 from emulator.result import RunResult
+from experiments.congestion.result import Point as PointOfCongestion
 from experiments.engines.result import ModeResult
 from experiments.faults.intruders import Result as AttackResult
 from experiments.faults.result import Result as FaultResult
@@ -207,30 +208,10 @@ class Intruders(MadeBy):
     attacks: list[Attack]
 
 
-@dataclass(kw_only=True, config=DESCRIBED)
-class CongestionPoint:
+@plain_dataclass(frozen=True, kw_only=True)
+class CongestionPoint(PointOfCongestion):
     """One pattern in one mode; the last burst of it."""
 
-    pattern: str
-    mode: str
-    from_pool: float
-    """Share of the fragments that the pool served."""
-    loss: float
-    """Packets that the links' queues dropped, as a share of all that were sent."""
-    jain: float
-    """Jain's index of the nodes that share a link, of the worst link."""
-    throughput: float
-    """Share of a link's rate, from the first request to the last block, of the worst link."""
-    p99_ms: float
-    retransmits: int
-    errors: int
-    """Blocks that did not come."""
-    corrupt: int
-    """Values that arrived wrong."""
-    cpu: float
-    """Mean share of the machine in use."""
-    hits_p99_ms: tuple[float, float] | None
-    """Of hits alone, and beside a home that others keep busy."""
     missed: list[str]
     """Goals that were not met, as sentences."""
 

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from commands.intervals import Interval
 from experiments.policies.replay import Result as Replayed
-from experiments.simulate_faults.run import Outcome as FaultyRun
+from experiments.simulate_faults.run import RunOutcome as FaultyRun
 from experiments.summaries.common import DESCRIBED, OPEN, Anything, Made, MadeBy
 from experiments.tiers.scenarios import Result as TiersPlayed
 

@@ -72,7 +72,7 @@ class Reading:
         return self.entries_s + digests * self.entry_digest_s
 
     def costs(self) -> MachineCosts:
-        """The simulator's machine."""
+        """Return the simulator's machine."""
         rest, slower = self.get_rest_s / USUAL.get_rest_s, self.slower
         return MachineCosts(
             hop_s=MEASURED.hop_s * slower,
@@ -139,7 +139,7 @@ class _Round:
 
     @classmethod
     def measured(cls) -> _Round:
-        """Once; about two seconds."""
+        """Measure once, in about two seconds."""
         alone, chain, awake = _Hosts.of(1, 2000), _Hosts.of(24, 200), _Hosts.of(CHAIN, 400)
         rested = _Hosts.of(CHAIN, 8, pause_ms=100)
         return cls(

@@ -39,12 +39,12 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        """Of the play."""
+        """Return the name of the run."""
         return _name(self.scenario, self.pool)
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Figure by figure."""
+        """Yield the comparison figure by figure."""
         return tuple(_rows(self.name, self.emulated, self.simulated))
 
 

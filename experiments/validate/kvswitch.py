@@ -8,7 +8,7 @@ with the published programs (`DIRECT_S`, `ROUTED_S`) and is added to each simula
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments.validate.kvswitch_workload import BLOCK_TOKENS, ROUTING_S, Setting, Through, Way, write_trace
 from experiments.validate.rows import Row
-from scenario import Scenario, load_scenario
+from scenario import load_scenario
 from simulator.result import SimResult
 from simulator.simulation import simulate
 from workload.cost import MODELS
@@ -244,10 +244,10 @@ OTHERS = (
 
 
 def kvswitch(
-    trial: Callable[[Scenario], SimResult] = simulate, seeds: Iterable[int] = SEEDS
+    seeds: Iterable[int] = SEEDS,
 ) -> Iterator[Row]:
     """The usual setting: tails and shares held under each way to route, and what KVSwitch saves."""
-    found = _play(Setting(), list(ROUTES)[:4], trial, seeds)
+    found = _play(Setting(), list(ROUTES)[:4], seeds)
     yield from _rows(USUALLY, USUAL, found)
     saved = 1 - found["load_reports"][P95] / found["longest_prefix"][P95]
     figure = "TTFT p95 saved (published: up to)"
@@ -256,12 +256,12 @@ def kvswitch(
 
 
 def other_settings(
-    trial: Callable[[Scenario], SimResult] = simulate, seeds: Sequence[int] = OTHER_SEEDS
+    seeds: Sequence[int] = OTHER_SEEDS,
 ) -> Iterator[Row]:
     """Everything else that the notebook prints."""
     for experiment in OTHERS:
         routes = [route for route in ROUTES if any(route in of for of in experiment.published.values())]
-        found = _play(experiment.setting, routes, trial, seeds)
+        found = _play(experiment.setting, routes, seeds)
         yield from _rows(experiment.name, experiment.published, found)
 
 
@@ -273,9 +273,7 @@ def _rows(what: str, published: Published, found: dict[str, dict[str, float]]) -
                 yield Row(f"{name}, {what}", figure, fmean(values[route]), simulated, TOLERANCE, note=NOTE)
 
 
-def _play(
-    setting: Setting, routes: Iterable[str], trial: Callable[[Scenario], SimResult], seeds: Iterable[int]
-) -> dict[str, dict[str, float]]:
+def _play(setting: Setting, routes: Iterable[str], seeds: Iterable[int]) -> dict[str, dict[str, float]]:
     """Means over seeds, by scheduler and figure."""
     base, _ = load_scenario(Path(__file__).parent / "scenarios" / "kvswitch.toml")
     held_bytes = MODELS["llama3-70b"].block_bytes(BLOCK_TOKENS) * (setting.held_tokens or 0) // BLOCK_TOKENS
@@ -293,7 +291,7 @@ def _play(
                 _, programs_s, way = ROUTES[route]
                 warm, prompts = write_trace(path, setting, seed, way)
                 workload = {"trace": str(path), "requests": 10_000, "start_s": 0.0, "seed": seed}
-                result = trial(base.changed(workload=workload | {"scheduler": route}, nodes=nodes))
+                result = simulate(base.changed(workload=workload | {"scheduler": route}, nodes=nodes))
                 on_way_s = [programs_s + way.routing_s * tokens for tokens in prompts]
                 played.append(_figures(result, warm, on_way_s))
             found[route] = {figure: fmean(of[figure] for of in played) for figure in played[0]}

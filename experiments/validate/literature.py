@@ -5,12 +5,12 @@ Scenario files with the source of every parameter are in `scenarios/`; what is p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
 
 from experiments.validate.rows import Row
-from scenario import Scenario, load_scenario
+from scenario import load_scenario
 from simulator.result import SimResult
 from simulator.simulation import simulate
 
@@ -104,12 +104,12 @@ RATIOS = (
 )
 
 
-def beluga(trial: Callable[[Scenario], SimResult] = simulate, seeds: Sequence[int] = SEEDS) -> Iterator[Row]:
+def beluga() -> Iterator[Row]:
     """Beluga's table and ratios, means over seeds."""
     results: dict[str, Published] = {}
     for name, (what, published, note) in BELUGA.items():
         scenario = load_scenario(SCENARIOS / f"{name}.toml")[0]
-        played = [trial(scenario.changed(workload={"seed": seed})) for seed in seeds]
+        played = [simulate(scenario.changed(workload={"seed": seed})) for seed in SEEDS]
         found = results[name] = {key: fmean(map(FIGURES[key][1], played)) for key in published}
         for key, value in published.items():
             fitted = (name, key) in FITTED
@@ -120,11 +120,11 @@ def beluga(trial: Callable[[Scenario], SimResult] = simulate, seeds: Sequence[in
         yield Row(what, f"ratio of {label}", published_ratio, ratio, TOLERANCE)
 
 
-def netkv(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+def netkv(trace: Path) -> Iterator[Row]:
     """Decoders chosen by the network, against each in turn and against load, on Mooncake's trace."""
     base = load_scenario(SCENARIOS / "netkv.toml")[0].changed(workload={"trace": str(trace)})
     mean_s = {
-        placing: trial(base.changed(decoders={"placing": placing})).ttft_s.mean
+        placing: simulate(base.changed(decoders={"placing": placing})).ttft_s.mean
         for placing in ("round_robin", "load", "network")
     }
     note = f"{ONLY_ABSTRACTS} {NETKV_MISSING}"
@@ -146,11 +146,11 @@ LINKS_GBIT_S = (10.0, 20.0)
 """Of those that were published, up to 20 Gbit/s."""
 
 
-def shadowserve(trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+def shadowserve() -> Iterator[Row]:
     """Blocks decoded on the adapter, against the same decoded on the GPU."""
     base, _ = load_scenario(SCENARIOS / "shadowserve.toml")
     played = {
-        (gbit_s, clients, place): trial(
+        (gbit_s, clients, place): simulate(
             base.changed(
                 workload={"clients": clients},
                 model={"decoding": place},

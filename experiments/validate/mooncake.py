@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,11 +68,11 @@ READING = (
 )
 
 
-def global_cache(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+def global_cache(trace: Path) -> Iterator[Row]:
     """Ten nodes' local caches against the same memory shared, on Mooncake's own traces."""
     for name, path, published in _played(trace):
         local, shared, endless, nothing = (
-            trial(base.changed(workload={"trace": str(path)} | workload, nodes=nodes))
+            simulate(base.changed(workload={"trace": str(path)} | workload, nodes=nodes))
             for base, workload, nodes in _caches()
         )
         what, chosen = f"Mooncake, global cache over local caches, 10 nodes, {name}", path == trace
@@ -131,13 +131,15 @@ PREFILLING = 8
 """Of the nodes: section 5.5 finds about 1 to 1 best."""
 
 
-def scheduling(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+def scheduling(trace: Path) -> Iterator[Row]:
     """Mean time to the first token by who serves what, on the conversation trace."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     for name, (scheduler, gate, published_s) in SCHEDULING.items():
         workload = {"trace": str(trace), "scheduler": scheduler}
         nodes = {"count": PREFILLING, "gate": gate}
-        result = trial(base.changed(workload=workload, nodes=nodes, decoders=_decoders(NODES - PREFILLING)))
+        result = simulate(
+            base.changed(workload=workload, nodes=nodes, decoders=_decoders(NODES - PREFILLING))
+        )
         what = f"Mooncake, 16 nodes, {name} scheduling"
         yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean + SCHEDULE_S, TOLERANCE)
 
@@ -146,13 +148,13 @@ SPLITS = {5: 5.714, 6: 1.688, 7: 1.278, 8: 1.167, 9: 1.099, 10: 1.087, 11: 1.113
 """Figure 15b, from its vector graphics: of 16 nodes so many prefill, then the mean TTFT, s."""
 
 
-def splits(trace: Path, trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+def splits(trace: Path) -> Iterator[Row]:
     """Mean time to the first token by how many nodes prefill, on the synthetic trace at its own times."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     path = trace.with_name(CACHES["synthetic"].file)
     for count, published_s in SPLITS.items() if path.exists() else ():
         nodes, decoders = {"count": count}, _decoders(NODES - count)
-        result = trial(base.changed(workload={"trace": str(path)}, nodes=nodes, decoders=decoders))
+        result = simulate(base.changed(workload={"trace": str(path)}, nodes=nodes, decoders=decoders))
         what = f"Mooncake, {count} of 16 nodes prefill, synthetic"
         yield Row(what, "mean TTFT, s", published_s, result.ttft_s.mean + SCHEDULE_S, TOLERANCE)
 
@@ -169,11 +171,11 @@ in another's memory (of the longest prompt that follows from what is saved), and
 DECODED = 128
 
 
-def one_request(trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+def one_request() -> Iterator[Row]:
     """Figure 14: parts of the time of one request, by itself."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
     for thousands, (computed_s, fetched_s, decoded_s) in PARTS.items():
-        found = _alone(base, trial, 1024 * thousands, DECODED + 1)
+        found = _alone(base, 1024 * thousands, DECODED + 1)
         what = f"Mooncake, {thousands} k tokens by themselves"
         yield Row(what, "prefill, s", computed_s, found[0].prefill_s, TOLERANCE, note=LAUNCHES)
         if fetched_s is not None:
@@ -191,13 +193,11 @@ LAUNCHES = (
 LONG_TOKENS, PREFIX = 128 * 1024, 0.95
 
 
-def _alone(
-    base: Scenario, trial: Callable[[Scenario], SimResult], tokens: int, answer: int
-) -> tuple[SimResult, SimResult]:
+def _alone(base: Scenario, tokens: int, answer: int) -> tuple[SimResult, SimResult]:
     """One request with no prefix and with the most in another's memory."""
     workload = {"scheduler": "random", "requests": 1, "prompt_tokens": tokens, "output_tokens": answer}
     computed, fetched = (
-        trial(
+        simulate(
             base.changed(workload=workload | {"hit_share": share}, nodes={"count": 2}, decoders=_decoders(1))
         )
         for share in (0.0, PREFIX)
@@ -205,10 +205,10 @@ def _alone(
     return computed, fetched
 
 
-def long_prompt(trial: Callable[[Scenario], SimResult] = simulate) -> Iterator[Row]:
+def long_prompt() -> Iterator[Row]:
     """Figure 14: one request of 128 k tokens, by itself, 95 % of it in another's memory or nowhere."""
     base, _ = load_scenario(SCENARIOS / "mooncake-global.toml")
-    computed, fetched = _alone(base, trial, LONG_TOKENS, 1)
+    computed, fetched = _alone(base, LONG_TOKENS, 1)
     what = "Mooncake, 128 k tokens, 95 % of them cached"
     saved = 1 - fetched.prefill_s / computed.prefill_s
     yield Row(what, "prefill time saved", 0.92, saved, TOLERANCE)

@@ -34,7 +34,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """For a table."""
+        """Return the verdict for a table."""
         return "fitted" if self.fitted else {True: "yes", False: "**no**", None: ""}[self.agrees]
 
 

@@ -31,7 +31,7 @@ from workload.trace_files import load_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class WorthOptions:
     """What is compared."""
 
     shapes: tuple[Annotated[str, OneOf(PLAYED_SHAPES)], ...] = ("chat", "agents", "rag", "passages")
@@ -84,12 +84,12 @@ def main(arguments: Sequence[str]) -> int:
     return run_command(arguments, parse, _work)
 
 
-def parse(arguments: Sequence[str]) -> Options:
-    """Options from the command line and the environment; raises OptionError."""
-    return read(Options, arguments, "weir worth", __doc__ or "")
+def parse(arguments: Sequence[str]) -> WorthOptions:
+    """WorthOptions from the command line and the environment; raises OptionError."""
+    return read(WorthOptions, arguments, "weir worth", __doc__ or "")
 
 
-def cells_of(options: Options) -> list[Cell]:
+def cells_of(options: WorthOptions) -> list[Cell]:
     """Workloads in their order; blended only where the workload says what its chunks are."""
     chunked = {shape: generate(shape, 1, 10).has_chunks for shape in options.shapes}
     if options.trace is not None:
@@ -102,14 +102,14 @@ def cells_of(options: Options) -> list[Cell]:
     ]
 
 
-def traced(options: Options) -> str:
+def traced(options: WorthOptions) -> str:
     """Name of the workload that is in a file, which no shape has; empty where there is none."""
     if options.trace is None:
         return ""
     return options.trace.name if options.trace.stem in options.shapes else options.trace.stem
 
 
-def _work(screen: Screen, options: Options) -> int:
+def _work(screen: Screen, options: WorthOptions) -> int:
     cells = cells_of(options)
     jobs = list(itertools.product(cells, range(1, options.seeds + 1)))
     cluster, from_file = options.cluster, traced(options)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hostlib.client.health import HealthOptions
-from hostlib.client.lane import LaneOptions
 from hostlib.client.node_window import NodeWindowOptions
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol.seal import new_content
 
 

@@ -2,7 +2,7 @@
 
 A request belongs to a `RequestOwner` (`hostlib.client.request_owner`): a block being fetched
 (`hostlib.client.fetch`), offered to one home (`hostlib.client.offer`) or asked about
-(`hostlib.client.lookup`). Nothing waits for ever: a fragment has a deadline (`hostlib.client.lane`), so has
+(`hostlib.client.lookup`). Nothing waits for ever: a fragment has a deadline (`hostlib.native.lane`), so has
 all of a transfer, and what waits for a home that fell silent is told so (`hostlib.client.health`).
 """
 
@@ -20,9 +20,10 @@ from hostlib import native
 from hostlib.client.backlogs import Backlogs
 from hostlib.client.client_options import ClientOptions, ClientStats
 from hostlib.client.health import Health
-from hostlib.client.lane import Lane, LaneOptions, Request, RoundTrips
 from hostlib.client.node_window import NodeWindow
 from hostlib.client.request_owner import Encoder, Handler, RequestOwner, Taker
+from hostlib.native.lane import POOL, Lane, Request, RoundTrips
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError, TransferError
 from hostlib.protocol.members import Members, Refused, State, hello, other_size
@@ -32,8 +33,6 @@ from hostlib.transport.transport import Transport
 
 log = logging.getLogger(__name__)
 
-POOL = "pool"
-"""In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
 HELLO_EVERY_S = 1.0
 OVERDUE_LOOK_S = 1.0
 """How often transfers are looked for that have taken longer than they may."""
@@ -62,9 +61,9 @@ class Exchange:
         """By operation; each is called for a well-formed message."""
         self.core = native.core()
         self.takers: dict[int, Taker] = {}
-        """For the compiled core, by operation: asked before a datagram is decoded."""
+        """By operation: asked for a run before a datagram is decoded."""
         self.encoders: dict[int, Encoder] = {}
-        """For the compiled core, by kind of lane: asked before the owner of a request encodes it."""
+        """By kind of lane: asked for a run before the owner of a request encodes it."""
         self.request_owners: dict[RequestOwner, None] = {}
         """Who is told of silent homes, in the order in which they began."""
         self.on_members: Callable[[], None] = lambda: None
@@ -142,10 +141,8 @@ class Exchange:
         lane = self._lanes.get((home, op))
         if lane is None:
             options = self._probes if op == wire.OP_STAT else self.options.lane
-            trips = self._trips.setdefault(home, RoundTrips())
-            lane = self._lanes[home, op] = Lane(
-                home, options, None if op == wire.OP_PUT else trips, self.core
-            )
+            trips = self._trips.setdefault(home, self.core.RoundTrips())
+            lane = self._lanes[home, op] = self.core.Lane(home, options, None if op == wire.OP_PUT else trips)
         return lane
 
     def ask(self, lane: Lane[Any], requests: Sequence[Request[Any]]) -> None:
@@ -160,15 +157,12 @@ class Exchange:
         self.pump_soon()
 
     def settle(self, request: Request[Any], message: wire.Message, now_s: float) -> None:
-        """The request is answered."""
+        """Settle a request that is answered."""
         self._node.answered()
         assert request.lane is not None
         from_pool = message.flags & wire.FLAG_FROM_POOL
         merged = bool(message.flags & wire.FLAG_MERGED)
-        if request.lane.home == POOL:  # nobody reports how much waits there
-            request.lane.settle(request, now_s, 0)
-        else:
-            request.lane.settle(request, now_s, None if from_pool else message.backlog_ms, merged)
+        request.lane.settle(request, now_s, None if from_pool else message.backlog_ms, merged)
 
     def answered(self, fragments: int) -> None:
         """So many came, and are settled in their lanes."""
@@ -176,13 +170,7 @@ class Exchange:
 
     def drop(self, requests: Sequence[Request[Any]]) -> None:
         """Nobody wants these any more."""
-        if self.core is not None:
-            self.core.drop(list(requests))
-            return
-        for request in requests:
-            if request.lane is not None:
-                request.lane.drop(request)
-            request.done = True
+        self.core.drop(list(requests))
 
     def new_future(self, key: bytes) -> asyncio.Future[Any]:
         """Return the future of a block's transfer, see `fail`; TransferError if the network's values have

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from hostlib.client.exchange import POOL
-from hostlib.client.lane import Request
+from hostlib.native.lane import POOL, Request
 from hostlib.protocol import wire
 from hostlib.protocol.transfer import BlockRef, FetchedBlock, FetchTimes
 
@@ -27,7 +26,7 @@ class Keeper(Protocol):
     """What a fetch needs of whoever keeps all of them."""
 
     tenant: int
-    core: Core | None
+    core: Core
 
     @property
     def epoch(self) -> int:
@@ -69,9 +68,9 @@ class Fetch:
     """That every request carries."""
     requests: list[Request[Fetch]] = field(default_factory=list)
     template: wire.Variants | None = None
-    """Of the GETs of one write; None before one is sent, and with the compiled core."""
+    """Of the GETs of one write; None before one is sent, and where they are encoded in runs."""
     asked_epoch: int = -1
-    """Of the list of members when GETs of this write were first sent, for the compiled core; -1 before."""
+    """Of the list of members when GETs of this write were first sent in a run; -1 before."""
     buffer: memoryview = _NOTHING
     content: int = 0
     """Which write it is; 0 before that is known."""
@@ -115,11 +114,11 @@ class Fetch:
         return self.wanted_s + self.fetches.longest_s(self.fragments)
 
     def address(self) -> str:
-        """The home that is asked now."""
+        """Return the address of the home that is asked now."""
         return self.homes[0]
 
     def datagrams(self, requests: Sequence[Request[Fetch]], sequence: int, now_s: float) -> list[bytes]:
-        """The GETs of fragments."""
+        """Return the GETs of fragments."""
         if self.started_s is None:
             self.started_s, self.first_sequence = now_s, sequence
         if self.template is None:
@@ -153,11 +152,7 @@ class Fetch:
             self.asked_epoch = self.fetches.epoch
         self.missing = fragments
         self.probe_from_pool = bool(flags & wire.FLAG_FROM_POOL)
-        core = self.fetches.core
-        if core is not None:
-            self.requests += core.new_requests(Request, self, 1, fragments)
-        else:
-            self.requests += [Request(self, index) for index in range(1, fragments)]
+        self.requests += self.fetches.core.new_requests(self, 1, fragments)
         if self.target is None:
             self.buffer = memoryview(bytearray(fragments * wire.VALUE_BYTES))
         else:

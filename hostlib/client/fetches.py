@@ -16,11 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hostlib.client.client_options import RateLimit
-from hostlib.client.exchange import POOL, Exchange, fail
+from hostlib.client.exchange import Exchange, fail
 from hostlib.client.fetch import Fetch
-from hostlib.client.lane import Request
 from hostlib.client.request_owner import Taken
 from hostlib.native import COMPLETE, LEARNED
+from hostlib.native.lane import POOL, Request
 from hostlib.protocol import wire
 from hostlib.protocol.errors import (
     BlockNotFoundError,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostlib.client.pushed import PushedBlocks
-    from hostlib.native import Core
     from hostlib.protocol.seal import Seal
 
 BLACKOUT_LOOK_S = 0.05
@@ -61,11 +60,8 @@ class Fetches:
         self._reports = RateLimit(exchange.options.repairs_per_s)
         self.core = exchange.core
         exchange.handlers[wire.OP_VALUE] = self._on_value
-        if self.core is not None:
-            tag_state = self.core.tag_state(seal.tag_key)
-            exchange.takers[wire.OP_VALUE] = partial(self._take_values, self.core, tag_state)
-            encode = partial(self._encode, self.core)
-            exchange.encoders |= {wire.OP_STAT: encode, wire.OP_GET: encode}
+        exchange.takers[wire.OP_VALUE] = partial(self._take_values, self.core.tag_state(seal.tag_key))
+        exchange.encoders |= {wire.OP_STAT: self._encode, wire.OP_GET: self._encode}
 
     @property
     def epoch(self) -> int:
@@ -93,7 +89,7 @@ class Fetches:
     def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
         """The same fragment, from the home instead of the pool."""
         self._exchange.drop([old])
-        again = Request(fetch, old.fragment, old.flags, tries=old.tries)
+        again = self.core.Request(fetch, old.fragment, old.flags, tries=old.tries)
         again.first_sent_s = old.first_sent_s
         fetch.requests[old.fragment] = again
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
@@ -118,7 +114,7 @@ class Fetches:
         self._exchange.drop(missing)
         home = fetch.homes[0]
         for old in missing:
-            again = fetch.requests[old.fragment] = Request(fetch, old.fragment, old.flags)
+            again = fetch.requests[old.fragment] = self.core.Request(fetch, old.fragment, old.flags)
             op = wire.OP_GET if fetch.content else wire.OP_STAT
             self._exchange.ask(self._exchange.lane(home, op), [again])
 
@@ -173,7 +169,7 @@ class Fetches:
         fetch.asked_epoch = -1
         fetch.pool_fragments = fetch.merged_fragments = 0
         fetch.missing = 1
-        fetch.requests = [Request(fetch, 0)]
+        fetch.requests = [self.core.Request(fetch, 0)]
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_STAT), fetch.requests)
 
     def _next_home(self, fetch: Fetch) -> None:
@@ -327,7 +323,6 @@ class Fetches:
 
     def _take_values(
         self,
-        core: Core,
         tag_state: bytes,
         datagrams: Sequence[wire.Buffer],
         at: int,
@@ -337,7 +332,7 @@ class Fetches:
         """As `_on_value` for each of a run of values that answer requests and are right; it ends before
         whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
         nothing in it depends on that."""
-        run = core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, POOL, self.epoch)
+        run = self.core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, self.epoch)
         if run is None:
             return None
         count, from_home, merged, epoch, backlog_ms, events = run
@@ -372,11 +367,9 @@ class Fetches:
             self._exchange.ask(self._exchange.lane(home, wire.OP_GET), requests)
         bodies.clear()
 
-    def _encode(
-        self, core: Core, requests: list[Request[Any]], at: int, sequence: int, now_s: float
-    ) -> list[bytes]:
+    def _encode(self, requests: list[Request[Any]], at: int, sequence: int, now_s: float) -> list[bytes]:
         """The GETs of those requests from a place on that belong to fetches."""
-        return core.encode_gets(requests, at, Fetch, sequence, now_s, self.tenant, self.epoch)
+        return self.core.encode_gets(requests, at, Fetch, sequence, now_s, self.tenant, self.epoch)
 
     def _too_long(self, fetch: Fetch) -> None:
         why = f"{fetch.fragments} fragments do not fit a buffer of {len(fetch.buffer)} bytes"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
-from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, OF_POOLS, Hint, Outcome
+from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, OF_POOLS, Hint, HintOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -33,11 +33,11 @@ class Hints:
     def __init__(self, exchange: Exchange, tenant: int) -> None:
         self._exchange, self._tenant = exchange, tenant
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._waiting: dict[tuple[str, bytes, int], asyncio.Future[Outcome]] = {}
+        self._waiting: dict[tuple[str, bytes, int], asyncio.Future[HintOutcome]] = {}
         """By home, key and sequence number."""
         self._sequence = 0
 
-    async def give(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+    async def give(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
         """Tell all homes of a block, and the controller; return the best of their answers. ValueError for an
         impossible time."""
         if not 0 <= seconds <= MAX_RETAIN_S:
@@ -48,23 +48,23 @@ class Hints:
             outcomes = await asyncio.gather(
                 *(self._tell(home, said) for home in homes), *self._tell_pool(said)
             )
-        return max(outcomes, default=Outcome.NO_ANSWER)
+        return max(outcomes, default=HintOutcome.NO_ANSWER)
 
-    def _tell_pool(self, said: wire.Message) -> list[Coroutine[None, None, Outcome]]:
+    def _tell_pool(self, said: wire.Message) -> list[Coroutine[None, None, HintOutcome]]:
         """Tell the controller, if there is one that has been heard, of what pools take."""
         controller = self._exchange.options.controller
         if controller is None or not self._exchange.members.epoch or said.backlog_ms not in OF_POOLS:
             return []
 
-        async def tell() -> Outcome:
-            if await self._tell(controller, said, POOL_PATIENCE_S) is not Outcome.DONE:
-                return Outcome.NO_ANSWER  # what is not in the pool may well be at a home
+        async def tell() -> HintOutcome:
+            if await self._tell(controller, said, POOL_PATIENCE_S) is not HintOutcome.DONE:
+                return HintOutcome.NO_ANSWER  # what is not in the pool may well be at a home
             self._exchange.stats.pools_hinted += 1
-            return Outcome.DONE
+            return HintOutcome.DONE
 
         return [tell()]
 
-    async def expire(self, block: BlockRef, seconds: int, deletions: Deletions) -> Outcome:
+    async def expire(self, block: BlockRef, seconds: int, deletions: Deletions) -> HintOutcome:
         """Have a block deleted after a time; the worst of the answers of the homes that hold it.
 
         ValueError for an impossible time.
@@ -72,13 +72,13 @@ class Hints:
         if not 0 < seconds <= MAX_LIFETIME_S:
             raise ValueError(f"a block lives for 1 to {MAX_LIFETIME_S} seconds, not {seconds}")
 
-        async def tell(home: str) -> Outcome:
+        async def tell(home: str) -> HintOutcome:
             try:
                 held = await deletions.write_at(block, home)
             except TransferTimeoutError:
-                return Outcome.NO_ANSWER
+                return HintOutcome.NO_ANSWER
             if held is None:
-                return Outcome.NOT_FOUND
+                return HintOutcome.NOT_FOUND
             stone, fragments = held
             said = self._message(block)._replace(
                 backlog_ms=Hint.EXPIRE, generation=seconds, content=stone.write, tag=stone.proof,
@@ -89,8 +89,8 @@ class Hints:
         async with self._turns:
             homes, _ = self._exchange.health.homes_of(block)
             outcomes = await asyncio.gather(*map(tell, homes))
-        holders = [outcome for outcome in outcomes if outcome is not Outcome.NOT_FOUND]
-        return min(holders, default=Outcome.NOT_FOUND if outcomes else Outcome.NO_ANSWER)
+        holders = [outcome for outcome in outcomes if outcome is not HintOutcome.NOT_FOUND]
+        return min(holders, default=HintOutcome.NOT_FOUND if outcomes else HintOutcome.NO_ANSWER)
 
     def on_reply(self, message: wire.Message, address: str) -> None:
         """A FOUND or NOT_FOUND with the flag HINT."""
@@ -98,9 +98,9 @@ class Hints:
         if answer is None or answer.done() or message.tenant != self._tenant:
             return
         if message.op == wire.OP_NOT_FOUND:
-            answer.set_result(Outcome.NOT_FOUND)
+            answer.set_result(HintOutcome.NOT_FOUND)
         else:
-            answer.set_result(Outcome.DONE if message.recompute_ms else Outcome.REFUSED)
+            answer.set_result(HintOutcome.DONE if message.recompute_ms else HintOutcome.REFUSED)
 
     def close(self) -> None:
         """Wait for nothing any more; who does is cancelled."""
@@ -113,7 +113,7 @@ class Hints:
             epoch=self._exchange.members.epoch & 0xFF,
         )  # fmt: skip
 
-    async def _tell(self, home: str, said: wire.Message, patience_s: float = PATIENCE_S) -> Outcome:
+    async def _tell(self, home: str, said: wire.Message, patience_s: float = PATIENCE_S) -> HintOutcome:
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         message = said._replace(sequence=self._sequence)
         place = (home, message.key, self._sequence)
@@ -124,6 +124,6 @@ class Hints:
                 self._exchange.send(home, [wire.encode(message)])
                 await asyncio.wait([answer], timeout=min(wait_s, left_s))
                 wait_s = min(MAX_AGAIN_S, 2 * wait_s)
-            return answer.result() if answer.done() else Outcome.NO_ANSWER
+            return answer.result() if answer.done() else HintOutcome.NO_ANSWER
         finally:
             del self._waiting[place]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostlib.client.exchange import Exchange, fail
-from hostlib.client.lane import Request
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferError, TransferTimeoutError
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Sequence
 
+    from hostlib.native.lane import Request
     from hostlib.protocol.transfer import BlockRef
 
 
@@ -57,11 +57,11 @@ class Question:
         return self.future.result() is not None
 
     def address(self) -> str:
-        """The home that is asked now."""
+        """Return the address of the home that is asked now."""
         return self.homes[0]
 
     def datagrams(self, requests: Sequence[Request[Question]], sequence: int, now_s: float) -> list[bytes]:
-        """The STAT."""
+        """Return the STAT."""
         block = self.block
         message = wire.Message(
             wire.OP_STAT, block.key, 0, 0, self.lookup.flags, 0, 0, block.depth, block.chain_blocks,
@@ -71,7 +71,7 @@ class Question:
         return [wire.encode(message._replace(sequence=number & 0xFFFFFFFF)) for number in numbers]
 
     def retried(self, request: Request[Question]) -> None:
-        """Asked again."""
+        """Do nothing more when it is asked again."""
 
     def gave_up(self, request: Request[Question]) -> None:
         """No answer before the deadline: the next home's turn."""
@@ -182,7 +182,7 @@ class Lookup:
             self._nowhere(question)
 
     def _send(self, question: Question) -> None:
-        question.request = Request(question, 0)
+        question.request = self._exchange.core.Request(question, 0)
         self._exchange.ask(self._exchange.lane(question.homes[0], wire.OP_STAT), [question.request])
 
     def _nowhere(self, question: Question) -> None:

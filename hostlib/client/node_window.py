@@ -1,7 +1,7 @@
 """What a node may have in flight towards all homes together: the bound of the incast at its own link.
 
-Each home bounds its own queue (`hostlib.client.lane`), but many homes that answer one node fill the queue
-before that node. Nobody reports that queue, so the window is learned from losses, as TCP does it: one
+Each home bounds its own queue (`hostlib.native.flow_window`), but many homes that answer one node fill the
+queue before that node. Nobody reports that queue, so the window is learned from losses, as TCP does it: one
 fragment more a round trip while it is what limits the node, half of it when something was lost, at most once
 in `calm_s`. Pure: time is a parameter.
 """
@@ -45,7 +45,7 @@ class NodeWindow:
         self._limits = whether
 
     def answered(self, fragments: int = 1) -> None:
-        """So many fragments came."""
+        """Note that so many fragments came."""
         if self._limits:
             for _ in range(fragments):
                 if self._size == self._options.most:

@@ -9,17 +9,28 @@ then; one that has acknowledged all fragments without that has lost some of them
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from hostlib.client.lane import Request
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Sequence
 
-    from hostlib.client.offers import Offers
+    from hostlib.native.lane import Request
     from hostlib.protocol.members import Member
     from hostlib.protocol.transfer import BlockRef
+
+
+class OfferKeeper(Protocol):
+    """What an offer needs of whoever keeps all of them."""
+
+    def encode(self, leg: Leg, request: Request[Leg], sequence: int, now_s: float) -> bytes:
+        """Return a PUT; where it goes to several homes, it is in flight to all of them from now on."""
+
+    def gave_up(self, offer: Offer, why: str) -> None:
+        """End an offer of which a home did not answer."""
+
+    def silent(self, leg: Leg) -> None:
+        """See what to do about a home that does not answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +54,7 @@ class Leg:
         return self.offer.until_s
 
     def address(self) -> str:
-        """Of the home."""
+        """Return the address of the home."""
         return self.member.address
 
     def datagrams(self, requests: Sequence[Request[Leg]], sequence: int, now_s: float) -> list[bytes]:
@@ -55,7 +66,7 @@ class Leg:
         ]
 
     def retried(self, request: Request[Leg]) -> None:
-        """Goes to this home alone."""
+        """Do nothing more: a PUT that is sent again goes to this home alone."""
 
     def gave_up(self, request: Request[Leg]) -> None:
         """No acknowledgement before the deadline."""
@@ -78,7 +89,7 @@ class Leg:
 class Offer:
     """One block on its way out."""
 
-    offers: Offers
+    offers: OfferKeeper
     block: BlockRef
     content: memoryview
     write: int
@@ -97,7 +108,7 @@ class Offer:
 
     @property
     def fragments(self) -> int:
-        """Of the block."""
+        """Return the number of fragments of the block."""
         return len(self.tags)
 
     @property

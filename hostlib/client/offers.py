@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hostlib.client.exchange import Exchange, fail
-from hostlib.client.lane import Request
 from hostlib.client.offer import Leg, Offer
 from hostlib.client.request_owner import Taken
 from hostlib.protocol import wire
@@ -15,7 +14,7 @@ from hostlib.protocol.errors import OverloadedError, PutRefusedError, TransferEr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hostlib.native import Core
+    from hostlib.native.lane import Request
     from hostlib.protocol.members import Member
     from hostlib.protocol.seal import Seal
     from hostlib.protocol.transfer import BlockRef
@@ -45,10 +44,8 @@ class Offers:
         self._exchange = exchange
         exchange.handlers[wire.OP_PUT_ACK] = self._on_ack
         exchange.on_members = self._on_members
-        if exchange.core is not None:
-            tag_state = exchange.core.tag_state(seal.tag_key)
-            exchange.encoders[wire.OP_PUT] = partial(self._encode, exchange.core, tag_state)
-            exchange.takers[wire.OP_PUT_ACK] = partial(self._take_acks, exchange.core)
+        exchange.encoders[wire.OP_PUT] = partial(self._encode, exchange.core.tag_state(seal.tag_key))
+        exchange.takers[wire.OP_PUT_ACK] = self._take_acks
 
     def open(self, block: BlockRef, content: memoryview, durable: bool, replicas: int, least: int) -> Offer:
         """Offer a block that is not being offered; a TransferError if that is no use."""
@@ -103,23 +100,18 @@ class Offers:
         return wire.encode(head._replace(fragment=fragment, sequence=sequence, tag=tag, value=value))
 
     def _encode(
-        self,
-        core: Core,
-        tag_state: bytes,
-        requests: list[Request[Leg]],
-        at: int,
-        sequence: int,
-        now_s: float,
+        self, tag_state: bytes, requests: list[Request[Leg]], at: int, sequence: int, now_s: float
     ) -> list[bytes]:
         """As `encode` for those requests from a place on that are of one leg and sent for the first time, or
         again."""
         first = requests[at]
         offer = first.owner.offer
         head, others = self._head(first.owner, again=bool(first.tries))
-        puts = core.encode_puts(
+        puts = self._exchange.core.encode_puts(
             requests, at, wire.encode(head), sequence, offer.content, offer.tags, tag_state
         )
-        self._launch(others, requests[at : at + len(puts)], now_s)
+        if puts:
+            self._launch(others, requests[at : at + len(puts)], now_s)
         return puts
 
     def _head(self, leg: Leg, again: bool) -> tuple[wire.Message, list[Leg]]:
@@ -142,7 +134,7 @@ class Offers:
         ), others  # fmt: skip
 
     def gave_up(self, offer: Offer, why: str) -> None:
-        """A home did not answer."""
+        """End an offer of which a home did not answer."""
         if offer.future.done():
             return  # for another of its fragments, or of its homes
         self.stats.timeouts += 1
@@ -209,9 +201,7 @@ class Offers:
         return True
 
     def _new_requests(self, leg: Leg) -> list[Request[Leg]]:
-        if self._exchange.core is not None:
-            return self._exchange.core.new_requests(Request, leg, 0, leg.offer.fragments)
-        return [Request(leg, index) for index in range(leg.offer.fragments)]
+        return self._exchange.core.new_requests(leg, 0, leg.offer.fragments)
 
     def _add_leg(self, offer: Offer, home: Member, alone: bool) -> None:
         leg = Leg(offer, home, alone=alone)
@@ -232,7 +222,7 @@ class Offers:
         for leg in legs:
             if not leg.held:
                 own = [leg.requests[request.fragment] for request in sent]
-                self._exchange.lane(leg.member.address, wire.OP_PUT).launched_run(own, now_s)
+                self._exchange.lane(leg.member.address, wire.OP_PUT).launched(own, now_s)
 
     def _leave_out(self, leg: Leg) -> None:
         """This home need not have it."""
@@ -291,7 +281,7 @@ class Offers:
             self._offer_again(offer, leg)
 
     def _take_acks(
-        self, core: Core, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
+        self, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
     ) -> Taken | None:
         """As `_on_ack` for each of a run that says of one block's fragments that they were received."""
         offer = self.active.get(wire.key_of(datagrams[at]))
@@ -300,7 +290,7 @@ class Offers:
             return None
         is_first = leg is offer.legs[0] or leg.alone
         target_ms = 0xFFFF if is_first else self._exchange.options.lane.target_backlog_ms
-        taken = core.take_acks(
+        taken = self._exchange.core.take_acks(
             datagrams, at, leg.requests, leg.missing, self._seal.tenant, offer.write, now_s, target_ms
         )
         if taken is None:
@@ -379,7 +369,7 @@ class Offers:
                 self.finish_held(offer)
 
     def finish_held(self, offer: Offer) -> None:
-        """Every home holds it."""
+        """End an offer that every home holds."""
         for leg in offer.legs:  # else it and they wait for the garbage collector
             leg.requests = []
         self.active.pop(offer.block.key, None)

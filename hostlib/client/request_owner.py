@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from hostlib.client.lane import Request
+from hostlib.native.lane import Request
 from hostlib.protocol import wire
 
 Handler = Callable[[wire.Message, str, float], None]
@@ -36,10 +36,10 @@ class RequestOwner(Protocol):
         """When it has taken as long as it may."""
 
     def overdue(self) -> None:
-        """It has: end it."""
+        """End a transfer that has taken as long as it may."""
 
     def address(self) -> str:
-        """Where its requests go."""
+        """Return where its requests go."""
 
     def datagrams(self, requests: Sequence[Request[Any]], sequence: int, now_s: float) -> list[bytes]:
         """Requests as they are sent now, numbered from `sequence` on."""

@@ -36,7 +36,7 @@ class FailedLoads:
         return len(self._failures)
 
     def add(self, key: bytes, now_s: float) -> None:
-        """The key failed to load."""
+        """Note that a key failed to load."""
         before = self._failures.get(key)
         rests = before is not None and (before.found_since or now_s < before.rests_until_s)
         self._failures[key] = _Failure(rests_until_s=now_s + REST_S if rests else 0.0)

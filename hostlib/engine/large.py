@@ -25,7 +25,7 @@ from hostlib.protocol.errors import (
     CorruptBlockError,
     TransferTimeoutError,
 )
-from hostlib.protocol.hints import Outcome
+from hostlib.protocol.hints import HintOutcome
 from hostlib.protocol.transfer import BlockRef, FetchedBlock
 from hostlib.protocol.wire import Buffer, fingerprint
 
@@ -62,7 +62,7 @@ class Manifest(NamedTuple):
 
     @property
     def parts(self) -> int:
-        """Number of parts."""
+        """Return the number of parts."""
         return -(-self.length // self.part_bytes)
 
     def encode(self, seal: Seal, key: bytes) -> bytes:
@@ -153,12 +153,12 @@ class LargeObjects:
             await _each(len(parts), lambda number, parts=parts: self._delete(parts[number]))  # type: ignore[misc]
         return found
 
-    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
         """Hint at an object of parts: its manifests and its parts. Returns the worst outcome of a part.
 
         Raises as `Client.get_into` for a manifest that can't be read.
         """
-        outcome = Outcome.NOT_FOUND
+        outcome = HintOutcome.NOT_FOUND
         for slot in range(SLOTS):
             manifest = await self._manifest(block, slot)
             if manifest is None:

@@ -136,7 +136,7 @@ class Lists:
         return deleted
 
     async def hint(self, name: str, hint: Hint, seconds: int = 0) -> Counter[int]:
-        """Hint at all objects of a name; how many of them had each `Outcome`.
+        """Hint at all objects of a name; how many of them had each `HintOutcome`.
 
         Raises TransferTimeoutError if the pool can't be reached at all.
         """
@@ -193,7 +193,7 @@ class Notes:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, name: str, key: bytes, length: int) -> None:
-        """An object was stored."""
+        """Note that an object was stored."""
         if self._count >= MAX_WAITING:
             self.left_out += 1
             return

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from hostlib.engine.config import PoolConfig
-    from hostlib.protocol.hints import Hint, Outcome
+    from hostlib.protocol.hints import Hint, HintOutcome
     from hostlib.protocol.seal import Seal
     from hostlib.protocol.transfer import BlockRef, FetchedBlock
     from hostlib.protocol.wire import Buffer
@@ -114,7 +114,7 @@ class NodeClient:
         """As `Client.delete`."""
         return await self._with_client(block, lambda client: client.delete(block))
 
-    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
         """As `Client.hint`, but for a pool that can't be reached, which raises TransferTimeoutError."""
         return await self._with_client(block, lambda client: client.hint(block, hint, seconds))
 

@@ -21,7 +21,7 @@ from hostlib.engine.listed import Lists, Notes
 from hostlib.engine.silence import Silence
 from hostlib.engine.store_queue import StoreQueue
 from hostlib.protocol.errors import TransferError
-from hostlib.protocol.hints import Hint, Outcome
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.wire import MAX_BLOCK_BYTES, VALUE_BYTES, Buffer
 
@@ -111,7 +111,7 @@ class PoolStats:
     """Objects that could not be moved, by error."""
 
     def report(self) -> dict[str, Any]:
-        """All counters."""
+        """Return all counters."""
         return {**asdict(self), "failed": dict(self.failed)}
 
 
@@ -358,7 +358,7 @@ class ObjectPool:
         client = self._large if length > MAX_BLOCK_BYTES else self._client
         try:
             outcome = await client.hint(block, Hint.EXPIRE, self._config.lifetime_s)
-            if outcome is Outcome.DONE:
+            if outcome is HintOutcome.DONE:
                 return True
             why = f"storage nodes do not take its lifetime ({outcome.name.lower()})"
             await self._large.delete(block)

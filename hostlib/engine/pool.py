@@ -13,14 +13,14 @@ from hostlib.engine.objects import Item, ObjectPool, now_s
 from hostlib.engine.prefix_search import PrefixSearch
 from hostlib.engine.reach import Reach
 from hostlib.protocol.errors import BlockNotFoundError, KeySpaceError, TransferError
-from hostlib.protocol.hints import Hint, Outcome
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.transfer import BlockRef
 from hostlib.protocol.wire import fingerprint
 
 if TYPE_CHECKING:
     from hostlib.engine.config import PoolConfig
     from hostlib.engine.objects import Ask
-    from hostlib.engine.prefix_search import Place
+    from hostlib.engine.prefix_search import ObjectPlace
     from hostlib.engine.shared_client import BlockClient
     from hostlib.engine.space import KvSpace
     from hostlib.protocol.seal import Seal
@@ -95,7 +95,7 @@ class KvPool(ObjectPool):
                     search.end_at(number)
                     break
 
-            async def ask_places(places: Sequence[Place]) -> list[bool]:
+            async def ask_places(places: Sequence[ObjectPlace]) -> list[bool]:
                 return await ask([self._last_object(keys, number, first, rank) for number, rank in places])
 
             if keys:
@@ -121,7 +121,7 @@ class KvPool(ObjectPool):
         outcomes = await asyncio.gather(
             *(self._client.hint(block, Hint.RETAIN, seconds) for block in blocks), return_exceptions=True
         )
-        retained = sum(outcome is Outcome.DONE for outcome in outcomes)
+        retained = sum(outcome is HintOutcome.DONE for outcome in outcomes)
         self.stats.retained_objects += retained
         self.stats.not_retained += len(blocks) - retained
         return retained
@@ -139,11 +139,9 @@ class KvPool(ObjectPool):
         self._failed_blocks.found(keys[number])
         return True
 
-    def references(
-        self, block_keys: Sequence[bytes], index: int, recompute_ms: int = 0, rank: int = 0
-    ) -> list[BlockRef]:
+    def references(self, block_keys: Sequence[bytes], index: int, rank: int = 0) -> list[BlockRef]:
         """A rank's objects of one group of layers, of a prompt's blocks from the first one on."""
-        return self.run_references(block_keys, index, recompute_ms, rank)
+        return self.run_references(block_keys, index, rank=rank)
 
     def run_references(
         self,

@@ -27,7 +27,7 @@ from hostlib.engine.config import PoolConfig
 from hostlib.engine.listed import Lists
 from hostlib.engine.node_client import NodeClient
 from hostlib.protocol.errors import ConfigError, HostlibError
-from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, Hint, Outcome
+from hostlib.protocol.hints import MAX_LIFETIME_S, MAX_RETAIN_S, Hint, HintOutcome
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef
 
@@ -161,9 +161,9 @@ async def _hint(lists: Lists, name: str, options: argparse.Namespace) -> int:
     """Hint at all of a name; 1 if some of it is there and a home did not answer or do it."""
     seconds = options.seconds if options.what in ("pin", "expire") else 0
     outcomes = await lists.hint(name, HINTS[options.what], seconds)
-    counts = {outcome.name.lower(): outcomes[outcome] for outcome in reversed(Outcome)}
+    counts = {outcome.name.lower(): outcomes[outcome] for outcome in reversed(HintOutcome)}
     _say([{"name": name, **counts}], options.json)
-    return 1 if outcomes[Outcome.REFUSED] or outcomes[Outcome.NO_ANSWER] else 0
+    return 1 if outcomes[HintOutcome.REFUSED] or outcomes[HintOutcome.NO_ANSWER] else 0
 
 
 def _say(rows: list[dict[str, Any]], as_json: bool) -> None:

@@ -18,9 +18,9 @@ WAVE = 256
 """Number of questions that one look-up has in flight at once."""
 FIRST_WAVE = 32
 
-Place = tuple[int, int]
+ObjectPlace = tuple[int, int]
 """Number of a block, and of a shard."""
-Ask = Callable[[Sequence[Place]], Awaitable[Sequence[bool]]]
+Ask = Callable[[Sequence[ObjectPlace]], Awaitable[Sequence[bool]]]
 """Whether each of these places is known to be there."""
 
 
@@ -52,7 +52,7 @@ class PrefixSearch:
             self.learn(places, await ask(places))
         return self.found
 
-    def learn(self, places: Sequence[Place], answers: Sequence[bool]) -> None:
+    def learn(self, places: Sequence[ObjectPlace], answers: Sequence[bool]) -> None:
         """Take answers into account."""
         lacking = [block for (block, _), is_there in zip(places, answers, strict=True) if not is_there]
         self.end_at(min(lacking, default=self._end))
@@ -64,14 +64,14 @@ class PrefixSearch:
             if block < self._end:
                 self._there[shard] = max(self._there[shard], block + 1)
 
-    def _next_places(self) -> list[Place]:
+    def _next_places(self) -> list[ObjectPlace]:
         """The questions of the next wave; none if all is known."""
         open_shards = [shard for shard, there in enumerate(self._there) if there < self._end]
         wave = self._wave if self._waves else FIRST_WAVE
         if sum(self._end - self._there[shard] for shard in open_shards) <= wave:
             return [(block, shard) for shard in open_shards for block in range(self._there[shard], self._end)]
         self._sparse = not self._waves
-        places: dict[Place, None] = {}
+        places: dict[ObjectPlace, None] = {}
         for number in range(wave):
             shard = open_shards[number % len(open_shards)]
             first, last = self._there[shard], self._end - 1

@@ -15,16 +15,16 @@ class Reach:
         self._until_s = 0.0
 
     def allows(self, now_s: float) -> bool:
-        """Whether to ask at all."""
+        """Return whether to ask at all."""
         return now_s >= self._until_s
 
     def failed(self, now_s: float) -> None:
-        """No answer came."""
+        """Note that no answer came."""
         if now_s < self._until_s:
             return  # one of several requests that were under way together
         self._until_s = now_s + min(LONGEST_REST_S, self._retry_s * 2 ** min(self._failures, 16))
         self._failures += 1
 
     def answered(self) -> None:
-        """An answer came."""
+        """Note that an answer came."""
         self._failures, self._until_s = 0, 0.0

@@ -31,7 +31,7 @@ class Get:
 
     @property
     def size(self) -> int:
-        """Bytes that it may need."""
+        """Return the bytes that it may need."""
         return MAX_BLOCK_BYTES if self.room is None else self.room
 
 
@@ -47,7 +47,7 @@ class Put:
 
     @property
     def size(self) -> int:
-        """Bytes that it needs."""
+        """Return the bytes that it needs."""
         return len(self.content)
 
 

@@ -45,7 +45,7 @@ from hostlib.protocol.errors import (
     TransferError,
     TransferTimeoutError,
 )
-from hostlib.protocol.hints import Outcome
+from hostlib.protocol.hints import HintOutcome
 from hostlib.protocol.members import MAX_NODES
 from hostlib.protocol.transfer import FetchedBlock, FetchTimes
 from hostlib.protocol.wire import MAX_BLOCK_BYTES
@@ -97,7 +97,7 @@ class BlockClient(Protocol):
 
     async def delete(self, block: BlockRef) -> bool: ...
 
-    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome: ...
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome: ...
 
     def close(self) -> None: ...
 
@@ -183,7 +183,7 @@ class _Visit:
         self._under_way[number].add_done_callback(ended)
 
     def end(self) -> None:
-        """Give up all of it."""
+        """Give up all that the guest asked for."""
         for one in self._under_way.values():
             one.cancel()
 
@@ -283,11 +283,11 @@ class Guest:
         said = {"do": "delete", "block": block_fields(block)}
         return (await self._ask(block, said))[0].get("deleted") is True
 
-    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> Outcome:
+    async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
         """As `Client.hint`."""
         said = {"do": "hint", "block": block_fields(block), "hint": int(hint), "seconds": seconds}
         outcome = (await self._ask(block, said))[0].get("outcome")
-        return Outcome(outcome) if outcome in set(Outcome) else Outcome.NO_ANSWER
+        return HintOutcome(outcome) if outcome in set(HintOutcome) else HintOutcome.NO_ANSWER
 
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
         """As `Client.present`."""

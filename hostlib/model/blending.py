@@ -62,7 +62,7 @@ class BlendTotals:
 
 
 def sum_blends(records: Sequence[BlendRecord]) -> BlendTotals | None:
-    """None for none."""
+    """Return the sum of blends, or None for none."""
     if not records:
         return None
     return BlendTotals(
@@ -118,7 +118,7 @@ class Blending:
         return self._scale_s(real_s)
 
     def record(self, plan: BlendPlan, chunks: Chunks) -> BlendRecord:
-        """What became of it."""
+        """Note what became of it."""
         alone, load_s = plan.work.alone_chunks, chunks.loaded_s - chunks.began_s
         work_s, exact_s = self.work_s(plan), self.exact_s(plan)
         return BlendRecord(len(plan.places), alone, plan.recomputed_tokens, load_s, work_s, exact_s)

@@ -34,7 +34,7 @@ class EvictionOrder(Generic[Key]):
         raise NotImplementedError
 
     def keys(self) -> Iterable[Key]:
-        """All blocks in the tier."""
+        """Return all blocks in the tier."""
         raise NotImplementedError
 
     def __contains__(self, key: object, /) -> bool:
@@ -67,7 +67,7 @@ class LruOrder(EvictionOrder[Key]):
         return self._order.evict()
 
     def keys(self) -> Iterable[Key]:
-        """All blocks in the tier."""
+        """Return all blocks in the tier."""
         return self._order.keys()
 
     def __contains__(self, key: object, /) -> bool:
@@ -165,7 +165,7 @@ class ValueOrder(EvictionOrder[Key]):
                 return key
 
     def keys(self) -> Iterable[Key]:
-        """All blocks in the tier."""
+        """Return all blocks in the tier."""
         return self._touched
 
     def __contains__(self, key: object, /) -> bool:

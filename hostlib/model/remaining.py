@@ -24,7 +24,7 @@ class Block(Protocol):
 
     @property
     def depth(self) -> int:
-        """Its place, from 0."""
+        """Return its place in the chain, from 0."""
 
 
 B = TypeVar("B", bound=Block)

@@ -79,7 +79,7 @@ class LocalTiers(Generic[Key]):
         return key in self._gpu or key in self._below
 
     def keys(self) -> set[Key]:
-        """All that the node holds."""
+        """Return all that the node holds."""
         return {*self._gpu.keys(), *self._below.keys()}
 
     def holders(self, key: Key) -> tuple[TierName, ...]:
@@ -89,7 +89,7 @@ class LocalTiers(Generic[Key]):
         return gpu + dram
 
     def sizes(self) -> dict[str, int]:
-        """Blocks in each tier."""
+        """Return the number of blocks in each tier."""
         return {"gpu": len(self._gpu), "dram": len(self._below) + len(self._copies)}
 
     def _raise(self, key: Key, came_from_dram: bool) -> None:

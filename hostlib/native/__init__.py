@@ -1,9 +1,10 @@
-"""The compiled core of the hosts: what is done for each fragment, in C, for a burst at once.
+"""The core of the hosts: what is done for each fragment. There is one in C and one in Python.
 
+The compiled one does it for a burst of datagrams at once, and leaves to Python what is out of the ordinary.
 `make setup`, or `python -m hostlib.native`, compiles it where there are a C compiler and Python's headers.
-`core()` is None where that has not happened, or where WEIR_PURE=1 forbids it; then the same is done in
-Python, one fragment at a time. Python's is the reference: the tests run both, and what is out of the ordinary
-is left to Python in any case.
+Where that has not happened, or where WEIR_PURE=1 forbids it, `core()` is the one in Python, which is the
+reference: the tests run both. Who needs the core asks for it once, when it begins; requests, lanes and round
+trips are its own.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hostlib.native import extension
 from hostlib.native.build import FOLDER, MODULE
+from hostlib.native.python import PythonCore
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from hostlib.native import lane
     from hostlib.protocol.wire import Buffer
 
 
@@ -30,14 +34,34 @@ COMPLETE, LEARNED = -1, -2
 
 
 class Core(Protocol):
-    """What the C files of this folder define; each function's own comment is there."""
+    """What a core does. Those functions that take or encode a run say that there is none by None, no message
+    or 0; then it is done one message at a time."""
 
-    def receive(self, fd: int, port: int, /) -> tuple[dict[str, list[bytes]], int, int, int, int]:
-        """What waits: by sender; datagrams, bytes, datagrams from other ports; drops, or -1."""
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is the one in C, which takes datagrams as bytes; the one in Python hands over views."""
+
+    @property
+    def Request(self) -> type[lane.Request[Any]]:
+        """One fragment that is asked for or offered."""
+
+    @property
+    def RoundTrips(self) -> type[lane.RoundTrips]:
+        """How long a home takes to answer."""
+
+    @property
+    def Lane(self) -> type[lane.Lane[Any]]:
+        """Requests towards one home."""
+
+    def receive(
+        self, sock: socket.socket, port: int, room: memoryview, /
+    ) -> tuple[Mapping[str, Sequence[Buffer]], int, int, int, int]:
+        """What waits, by sender, where that is worth it as views of `room`; datagrams, bytes, datagrams from
+        other ports; drops, or -1."""
 
     def send(
         self,
-        fd: int,
+        sock: socket.socket,
         address: str,
         port: int,
         datagrams: list[bytes],
@@ -57,8 +81,11 @@ class Core(Protocol):
     ) -> Served | None:  # fmt: skip
         """A run of GETs for blocks in DRAM is answered."""
 
-    def new_requests(self, kind: type[Any], owner: Any, first: int, end: int, /) -> list[Any]:
+    def new_requests(self, owner: Any, first: int, end: int, /) -> list[lane.Request[Any]]:
         """Requests for fragments from the first to before the last."""
+
+    def drop(self, requests: list[lane.Request[Any]], /) -> None:
+        """Nobody wants requests any more."""
 
     def encode_gets(
         self, requests: list[Any], at: int, kind: type[Any], sequence: int, now_s: float, tenant: int,
@@ -68,19 +95,13 @@ class Core(Protocol):
 
     def take_values(
         self, datagrams: Sequence[Buffer], at: int, active: Mapping[bytes, Any], tenant: int,
-        tag_state: bytes, now_s: float, pool: str, members_epoch: int, /,
+        tag_state: bytes, now_s: float, members_epoch: int, /,
     ) -> tuple[int, int, int, int, int, list[tuple[Any, int]]] | None:  # fmt: skip
         """A run of VALUEs: how many; from home, merged; epoch and backlog in ms of the homes; fetches
         that are COMPLETE, have LEARNED from their probes, or whose probes are at a place."""
 
     def tag_state(self, key: bytes, /) -> bytes:
         """A hash for tags that has read its key."""
-
-    def tags(self, tag_state: bytes, messages: list[bytes], kind: int = ..., /) -> bytes:
-        """Of messages with values, one behind the other."""
-
-    def add(self, lane: Any, requests: list[Any], /) -> None:
-        """Requests wait in a lane."""
 
     def encode_puts(
         self, requests: list[Any], at: int, template: bytes, sequence: int, content: Buffer,
@@ -112,37 +133,29 @@ class Core(Protocol):
         """The PUT_ACKs of a run, or the REFUSEDs if there is a reason, are appended."""
 
     def copy(self, data: Buffer, /) -> bytes:
-        """The same bytes; other threads go on meanwhile."""
+        """The same bytes; with the compiled core other threads go on meanwhile."""
 
-    def drop(self, requests: list[Any], /) -> None:
-        """Nobody wants requests any more."""
 
-    def launched(self, lane: Any, requests: list[Any], now_s: float, timeout_s: float, /) -> None:
-        """Requests are in flight by someone else's packets."""
+class CompiledCore(Core, Protocol):
+    """The core in C: what tests compare with Python besides."""
 
-    def take(self, lane: Any, now_s: float, room: int, timeout_s: float, /) -> list[Any]:
-        """Requests of a lane that are sent now."""
-
-    def settle(
-        self,
-        lane: Any,
-        requests: Sequence[Any],
-        now_s: float,
-        backlogs_ms: Sequence[int] | None,
-        merged: bool,
-        /,
-    ) -> None:
-        """Requests of a lane are answered."""
+    def tags(self, tag_state: bytes, messages: list[bytes], kind: int = ..., /) -> bytes:
+        """Of messages with values, one behind the other."""
 
     def crc32(self, data: bytes, plainly: bool = False, /) -> int:
         """As zlib's."""
 
 
-def load(path: Path) -> Core:
-    """The core in a shared object; ImportError."""
-    return cast("Core", extension.load(MODULE, path))
+PYTHON: Core = PythonCore()
+"""The core in Python."""
 
 
-def core() -> Core | None:
-    """See the module. Who needs it asks once, when it begins."""
-    return cast("Core | None", extension.compiled(MODULE, FOLDER))
+def load(path: Path) -> CompiledCore:
+    """Return the core in a shared object; ImportError."""
+    return cast("CompiledCore", extension.load(MODULE, path))
+
+
+def core() -> Core:
+    """Return the compiled core, or the one in Python where there is none."""
+    compiled = cast("Core | None", extension.compiled(MODULE, FOLDER))
+    return PYTHON if compiled is None else compiled

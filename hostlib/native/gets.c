@@ -1,5 +1,5 @@
 /* GETs in bursts, as a client sends them: what hostlib/client/fetch.py does for one fetch, for those of many. */
-#include "layout.h"
+#include "lanes.h"
 
 enum { ASKING_BLOCK, ASKING_CONTENT, ASKING_EPOCH, ASKING_FIRST, ASKING_FLAGS, ASKING_FRAGMENTS, ASKING_STARTED };
 static const char *const asking_names[] = {
@@ -86,22 +86,19 @@ PyObject *weir_encode_gets(PyObject *module, PyObject *arguments) {
     uint8_t template[HEADER_BYTES];
     unsigned flags = 0;
     for (; gets != NULL && at < PyList_GET_SIZE(requests); at++, sequence++) {
-        PyObject *request = PyList_GET_ITEM(requests, at);
-        if (weir_fit(&weir_request_slots, request)) break;
-        PyObject *owner = slot_of(&weir_request_slots, request, REQUEST_OWNER);
+        Request *request = weir_as_request(PyList_GET_ITEM(requests, at));
+        if (request == NULL) break;
+        PyObject *owner = request->owner;
         if (owner == NULL || (PyObject *)Py_TYPE(owner) != class) break;
         if (weir_fit(&asking_slots, owner)) break;
         if (owner != fetch && begin_gets(template, &flags, owner, (uint32_t)sequence, &asker)) break;
         fetch = owner;
-        long long own = weir_number_in(&weir_request_slots, request, REQUEST_FLAGS);
-        long long fragment = own < 0 ? -1 : weir_number_in(&weir_request_slots, request, REQUEST_FRAGMENT);
-        long long tries = fragment < 0 ? -1 : weir_number_in(&weir_request_slots, request, REQUEST_TRIES);
-        PyObject *get = tries < 0 ? NULL : PyBytes_FromStringAndSize((const char *)template, HEADER_BYTES);
+        PyObject *get = PyBytes_FromStringAndSize((const char *)template, HEADER_BYTES);
         if (get == NULL) break;
         uint8_t *message = (uint8_t *)PyBytes_AS_STRING(get);
-        store16(message + AT_FLAGS, flags | (unsigned)own | (tries > 0 ? FLAG_RETRY : 0));
+        store16(message + AT_FLAGS, flags | request->flags | (request->tries > 0 ? FLAG_RETRY : 0));
         store32(message + AT_SEQUENCE, (uint32_t)sequence);
-        store16(message + AT_FRAGMENT, (unsigned)fragment);
+        store16(message + AT_FRAGMENT, request->fragment);
         int failed = PyList_Append(gets, get);
         Py_DECREF(get);
         if (failed) break;

@@ -91,9 +91,6 @@ static inline const uint8_t *message_at(PyObject *datagrams, Py_ssize_t place, P
     return (const uint8_t *)PyBytes_AS_STRING(datagram);
 }
 
-/* Append requests for fragments from `first` on and before `end` to a list; 0, or -1 with an exception. */
-int weir_append_requests(PyObject *requests, PyTypeObject *type, PyObject *owner, Py_ssize_t first, Py_ssize_t end);
-
 /* Where the objects of a class with __slots__ have some of these: what is done for each fragment reads and writes
    them there. Learned from the first object, and again from one of another class. */
 enum { MOST_SLOTS = 16 };
@@ -131,48 +128,12 @@ static inline int set_number_slot(const Slots *slots, PyObject *object, int whic
     return set_slot(slots, object, which, PyLong_FromLongLong(number));
 }
 
-enum { REQUEST_OWNER, REQUEST_FRAGMENT, REQUEST_FLAGS, REQUEST_TRIES, REQUEST_FIRST_SENT, REQUEST_SENT,
-       REQUEST_TIMEOUT, REQUEST_DONE, REQUEST_LANE };
-extern Slots weir_request_slots; /* of hostlib.client.lane.Request */
-
-/* Lanes with requests that were answered in one burst: their windows are read once and written once (lanes.c). */
-enum { MOST_LANES = 8 };
-
-typedef struct {
-    PyObject *object; /* hostlib.client.lane.RoundTrips */
-    double smoothed_s, variance_s, first_heard_s;
-    int was_heard, learned, measured;
-} Trips;
-
-typedef struct {
-    PyObject *object, *in_flight;
-    Trips *trips;
-    double max_timeout_s, merged_backlog_ms, target_backlog_ms, max_window, min_window, opened_window; /* options */
-    double window, backlog_s;
-    long long shared;
-    int heard, opening, is_pool;
-} Lane;
-
-typedef struct {
-    PyObject *now, *pool; /* a float; the name in place of the home of a lane without one, or NULL */
-    Lane lanes[MOST_LANES];
-    Trips trips[MOST_LANES];
-    int lane_count, trips_count;
-} Settling;
-
-/* The request, which is fit, is answered; `backlog_ms` below 0: nothing is said of the home. 1; 0 if it is in no
-   lane; -1 with an exception. */
-int weir_settle_one(Settling *settling, PyObject *request, double backlog_ms, int merged);
-/* Write what was learned; `failed`: only let go of it. 0, or -1 with an exception. */
-int weir_end_settling(Settling *settling, int failed);
-
 PyObject *weir_receive(PyObject *module, PyObject *arguments);
 PyObject *weir_total(PyObject *module, PyObject *datagrams);
 PyObject *weir_send(PyObject *module, PyObject *arguments);
 PyObject *weir_serve_gets(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_gets(PyObject *module, PyObject *arguments);
 PyObject *weir_new_requests(PyObject *module, PyObject *arguments);
-PyObject *weir_add(PyObject *module, PyObject *arguments);
 PyObject *weir_tag_state(PyObject *module, PyObject *key);
 PyObject *weir_tags_of(PyObject *module, PyObject *arguments);
 PyObject *weir_crc32_of(PyObject *module, PyObject *arguments);
@@ -185,9 +146,6 @@ PyObject *weir_join(PyObject *module, PyObject *arguments);
 PyObject *weir_encode_acks(PyObject *module, PyObject *arguments);
 PyObject *weir_copy(PyObject *module, PyObject *from);
 PyObject *weir_drop(PyObject *module, PyObject *requests);
-PyObject *weir_launched(PyObject *module, PyObject *arguments);
-PyObject *weir_take(PyObject *module, PyObject *arguments);
-PyObject *weir_settle(PyObject *module, PyObject *arguments);
 
 int weir_prepare_crc(void);
 uint32_t weir_crc32(const uint8_t *data, size_t length);
@@ -195,6 +153,5 @@ int weir_prepare_tags(void);
 int weir_prepare_answers(void);
 /* The tags of messages with a value whose padding is zeros. */
 void weir_tags(const uint8_t *keyed, const uint8_t *const messages[], size_t count, uint8_t (*tags)[TAG_BYTES]);
-int weir_prepare_lanes(PyObject *module);
 
 #endif

@@ -1,6 +1,6 @@
 /* PUTs in bursts at a client: what hostlib/client/offers.py does for one fragment that is sent or acknowledged, for many of
    one block. */
-#include "layout.h"
+#include "lanes.h"
 
 enum { TOGETHER = 16 /* tags are made for so many fragments at a time */ };
 
@@ -60,22 +60,16 @@ static int seal(const Block *block, PyObject *puts, Py_ssize_t from) {
 /* The PUTs of requests from a place on that have the first one's owner, and were sent before as that was or were not.
    NULL with an exception. */
 static PyObject *encode_run(PyObject *requests, Py_ssize_t at, uint32_t sequence, const Block *block) {
-    const Slots *slots = &weir_request_slots;
     PyObject *puts = PyList_New(0), *owner = NULL;
     int failed = puts == NULL, again = 0;
     Py_ssize_t sealed = 0;
     for (; !failed && at < PyList_GET_SIZE(requests); at++, sequence++) {
-        PyObject *request = PyList_GET_ITEM(requests, at);
-        long long tries = weir_fit(&weir_request_slots, request) ? -1 : weir_number_in(slots, request, REQUEST_TRIES);
-        long long fragment = tries < 0 ? -1 : weir_number_in(slots, request, REQUEST_FRAGMENT);
-        if (fragment < 0) {
-            failed = 1;
-            break;
-        }
-        PyObject *own = slot_of(slots, request, REQUEST_OWNER);
-        if (owner == NULL) owner = own, again = tries > 0;
-        if (own == NULL || own != owner || again != (tries > 0)) break;
-        PyObject *put = begin_put(block, (size_t)fragment, again ? FLAG_RETRY : 0, sequence);
+        const Request *request = weir_as_request(PyList_GET_ITEM(requests, at));
+        failed = request == NULL;
+        if (failed) break;
+        if (owner == NULL) owner = request->owner, again = request->tries > 0;
+        if (request->owner == NULL || request->owner != owner || again != (request->tries > 0)) break;
+        PyObject *put = begin_put(block, request->fragment, again ? FLAG_RETRY : 0, sequence);
         failed = put == NULL || PyList_Append(puts, put);
         Py_XDECREF(put);
         if (!failed && PyList_GET_SIZE(puts) - sealed == TOGETHER) {
@@ -120,7 +114,7 @@ typedef struct {
     unsigned tenant;
     uint64_t content;
     long long target_ms;
-    Settling settling;
+    double now_s;
 } Acks;
 
 /* Whether the 80 bytes say no more than that a fragment of this write was received, by the rules of wire.decode. */
@@ -138,11 +132,11 @@ static int take_ack(Acks *acks, const uint8_t *ack) {
     Py_ssize_t fragment = load16(ack + AT_FRAGMENT);
     unsigned backlog_ms = load16(ack + AT_BACKLOG_MS);
     if (fragment >= PyList_GET_SIZE(acks->requests)) return 0;
-    PyObject *request = PyList_GET_ITEM(acks->requests, fragment);
-    if (weir_fit(&weir_request_slots, request)) return -1;
-    if (slot_of(&weir_request_slots, request, REQUEST_DONE) != Py_False) return 0;
+    Request *request = weir_as_request(PyList_GET_ITEM(acks->requests, fragment));
+    if (request == NULL) return -1;
+    if (request->done) return 0;
     Py_INCREF(request);
-    int taken = weir_settle_one(&acks->settling, request, backlog_ms, 0);
+    int taken = weir_settle(request, acks->now_s, backlog_ms, 0);
     Py_DECREF(request);
     if (taken == 1 && backlog_ms > acks->target_ms) {
         PyObject *one = Py_BuildValue("(nI)", fragment, backlog_ms);
@@ -161,8 +155,8 @@ PyObject *weir_take_acks(PyObject *module, PyObject *arguments) {
     Py_ssize_t at, most;
     unsigned long long content;
     Acks acks = {0};
-    if (!PyArg_ParseTuple(arguments, "OnO!nIKO!L", &datagrams, &at, &PyList_Type, &acks.requests, &most, &acks.tenant,
-                          &content, &PyFloat_Type, &acks.settling.now, &acks.target_ms))
+    if (!PyArg_ParseTuple(arguments, "OnO!nIKdL", &datagrams, &at, &PyList_Type, &acks.requests, &most, &acks.tenant,
+                          &content, &acks.now_s, &acks.target_ms))
         return NULL;
     if (!PyList_CheckExact(datagrams)) Py_RETURN_NONE;
     if (at < 0 || at >= PyList_GET_SIZE(datagrams))
@@ -177,7 +171,6 @@ PyObject *weir_take_acks(PyObject *module, PyObject *arguments) {
         state = take_ack(&acks, message_at(datagrams, at + count, HEADER_BYTES));
         count += state == 1;
     }
-    if (weir_end_settling(&acks.settling, state < 0)) state = -1;
     PyObject *result = NULL;
     if (state >= 0) result = count == 0 ? Py_NewRef(Py_None) : Py_BuildValue("(niO)", count, epoch, acks.over);
     Py_XDECREF(acks.over);

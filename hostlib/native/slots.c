@@ -3,11 +3,6 @@
 
 #include <structmember.h>
 
-static const char *const request_names[] = {
-    "owner", "fragment", "flags", "tries", "first_sent_s", "sent_s", "timeout_s", "done", "lane", NULL,
-};
-Slots weir_request_slots = {.names = request_names};
-
 int weir_learn_slots(Slots *slots, PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     Py_ssize_t offsets[MOST_SLOTS] = {0};

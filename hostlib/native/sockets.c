@@ -128,11 +128,14 @@ static int receive_all(Arrived *arrived, int socket, int port) {
     return 0;
 }
 
-/* receive(fd, port) -> ({address: [datagram, ...]}, received, received_bytes, foreign, drops or -1) */
+/* receive(socket, port, room) -> ({address: [datagram, ...]}, received, received_bytes, foreign, drops or -1) */
 PyObject *weir_receive(PyObject *module, PyObject *arguments) {
     (void)module;
-    int socket, port;
-    if (!PyArg_ParseTuple(arguments, "ii", &socket, &port)) return NULL;
+    PyObject *object, *room; /* the room is for what Python receives */
+    int port;
+    if (!PyArg_ParseTuple(arguments, "OiO", &object, &port, &room)) return NULL;
+    int socket = PyObject_AsFileDescriptor(object);
+    if (socket < 0) return NULL;
     Arrived arrived = {.by_address = PyDict_New(), .drops = -1};
     if (arrived.by_address == NULL) return NULL;
     if (receive_all(&arrived, socket, port)) {
@@ -190,18 +193,20 @@ static int send_some(int socket, const struct sockaddr_in *to, struct iovec *vec
     return datagrams;
 }
 
-/* send(fd, address, port, datagrams, at, batch_bytes, together) -> (how many of those from `at` on have left, at least
+/* send(socket, address, port, datagrams, at, batch_bytes, together) -> (how many of those from `at` on have left, at least
    one; their bytes); OSError if not even one could. `together`: those of one length whose frames are no more than
    `batch_bytes` as one, with UDP_SEGMENT. */
 PyObject *weir_send(PyObject *module, PyObject *arguments) {
     (void)module;
-    int socket, port, together;
+    int port, together;
     const char *address;
-    PyObject *datagrams;
+    PyObject *object, *datagrams;
     Py_ssize_t at, batch_bytes;
-    if (!PyArg_ParseTuple(arguments, "isiO!nnp", &socket, &address, &port, &PyList_Type, &datagrams, &at, &batch_bytes,
+    if (!PyArg_ParseTuple(arguments, "OsiO!nnp", &object, &address, &port, &PyList_Type, &datagrams, &at, &batch_bytes,
                           &together))
         return NULL;
+    int socket = PyObject_AsFileDescriptor(object);
+    if (socket < 0) return NULL;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
         return PyErr_Format(PyExc_ValueError, "%s is no IPv4 address", address);

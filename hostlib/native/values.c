@@ -1,7 +1,7 @@
 /* VALUEs in bursts at a client: what hostlib/client/fetches.py does for one fragment, for as many as come one behind the
    other and are what was asked for, of whatever blocks. Whatever is out of the ordinary ends a run and is left to
    Python. */
-#include "layout.h"
+#include "lanes.h"
 
 enum {
     FETCH_ASKED_EPOCH, FETCH_BUFFER, FETCH_CONTENT, FETCH_FLAGS, FETCH_FRAGMENTS, FETCH_LENGTH, FETCH_MERGED,
@@ -18,7 +18,7 @@ typedef struct {
     PyObject *datagrams, *active, *events;
     const uint8_t *tag_state;
     unsigned tenant, members_epoch;
-    Settling settling;
+    PyObject *now;
     /* The fetch whose values come now; NULL before the first. */
     PyObject *fetch, *requests;
     Py_buffer buffer;
@@ -155,7 +155,7 @@ static PyObject *make_buffer(PyObject *target, Py_ssize_t bytes, int *fits) {
 
 /* Fetch.learn, and the probe's own value; Python is left what may not fit. 0, or -1 with an exception. */
 static int learn(Run *run, Py_ssize_t at, const uint8_t *message) {
-    PyObject *fetch = run->fetch, *probe = PyList_GET_ITEM(run->requests, 0);
+    PyObject *fetch = run->fetch;
     Py_ssize_t fragments = load16(message + AT_FRAGMENTS), value_bytes = load16(message + AT_VALUE_BYTES);
     PyObject *target = slot_of(&fetch_slots, fetch, FETCH_TARGET);
     PyObject *asked = slot_of(&fetch_slots, fetch, FETCH_ASKED_EPOCH);
@@ -175,12 +175,12 @@ static int learn(Run *run, Py_ssize_t at, const uint8_t *message) {
     if (set_slot(&fetch_slots, fetch, FETCH_BUFFER, buffer) || PyErr_Occurred() ||
         (epoch >= 0 && set_number_slot(&fetch_slots, fetch, FETCH_ASKED_EPOCH, run->members_epoch)) ||
         set_slot(&fetch_slots, fetch, FETCH_CONTENT, PyLong_FromUnsignedLongLong(load64(message + AT_CONTENT))) ||
-        set_slot(&fetch_slots, fetch, FETCH_PROBED, Py_NewRef(run->settling.now)) ||
+        set_slot(&fetch_slots, fetch, FETCH_PROBED, Py_NewRef(run->now)) ||
         set_slot(&fetch_slots, fetch, FETCH_PROBE_FROM_POOL, Py_NewRef(from_pool ? Py_True : Py_False)) ||
         set_number_slot(&fetch_slots, fetch, FETCH_FRAGMENTS, fragments) ||
         set_number_slot(&fetch_slots, fetch, FETCH_MISSING, fragments - 1) ||
         (fragments == 1 && set_number_slot(&fetch_slots, fetch, FETCH_LENGTH, value_bytes)) ||
-        weir_append_requests(run->requests, Py_TYPE(probe), fetch, 1, fragments))
+        weir_append_requests(run->requests, fetch, 1, fragments))
         return -1;
     if (tell(run, fragments == 1 ? COMPLETE : LEARNED)) return -1;
     end_fetch(run); /* what comes next is of a fetch that knows its write */
@@ -230,21 +230,19 @@ static int take_one(Run *run, Py_ssize_t at) {
                                 fragment * VALUE_BYTES + value_bytes > run->buffer.len)
         return 0;
     if (fragment >= PyList_GET_SIZE(run->requests)) return 0;
-    PyObject *request = PyList_GET_ITEM(run->requests, fragment);
-    if (weir_fit(&weir_request_slots, request)) return -1;
-    if (slot_of(&weir_request_slots, request, REQUEST_DONE) != Py_False) return 0;
-    long long flags = weir_number_in(&weir_request_slots, request, REQUEST_FLAGS);
-    if (flags < 0) return -1;
-    if ((run->flags | (unsigned)flags) & FLAG_BYPASS & ~message_flags) return 0;
+    Request *request = weir_as_request(PyList_GET_ITEM(run->requests, fragment));
+    if (request == NULL) return -1;
+    if (request->done) return 0;
+    if ((run->flags | request->flags) & FLAG_BYPASS & ~message_flags) return 0;
     if (!is_genuine(run, at, message)) return 0;
     Py_INCREF(request);
     double backlog_ms = is_home ? load16(message + AT_BACKLOG_MS) : -1;
-    int taken = weir_settle_one(&run->settling, request, backlog_ms, (message_flags & FLAG_MERGED) != 0);
+    int taken = weir_settle(request, PyFloat_AS_DOUBLE(run->now), backlog_ms, (message_flags & FLAG_MERGED) != 0);
     Py_DECREF(request);
     return taken > 0 && place(run, at, message) ? -1 : taken;
 }
 
-/* take_values(datagrams, at, active, tenant, tag_state, now_s, pool, members' epoch) -> None, or (count, from_home,
+/* take_values(datagrams, at, active, tenant, tag_state, now_s, members' epoch) -> None, or (count, from_home,
    merged, epoch, backlog_ms, events) of as many datagrams from there on as answer requests of active fetches: values
    are in their buffers, requests are settled in their lanes and counted in their fetches. Those that no pool answered
    came from home and have that epoch; the backlog is the last one's; -1 where none did. Events are (fetch, place of
@@ -255,8 +253,8 @@ PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
     Py_ssize_t at;
     PyObject *tag_state;
     Run run = {.epoch = -1, .backlog_ms = -1};
-    if (!PyArg_ParseTuple(arguments, "OnO!ISO!OI", &run.datagrams, &at, &PyDict_Type, &run.active, &run.tenant,
-                          &tag_state, &PyFloat_Type, &run.settling.now, &run.settling.pool, &run.members_epoch))
+    if (!PyArg_ParseTuple(arguments, "OnO!ISO!I", &run.datagrams, &at, &PyDict_Type, &run.active, &run.tenant,
+                          &tag_state, &PyFloat_Type, &run.now, &run.members_epoch))
         return NULL;
     if (!PyList_CheckExact(run.datagrams)) Py_RETURN_NONE;
     Py_ssize_t first = at, total = PyList_GET_SIZE(run.datagrams);
@@ -272,7 +270,6 @@ PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
         at += state == 1;
     }
     end_fetch(&run);
-    if (weir_end_settling(&run.settling, state < 0)) state = -1;
     PyObject *result = NULL;
     if (state >= 0 && at == first)
         result = Py_NewRef(Py_None);

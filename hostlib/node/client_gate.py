@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import takewhile
 
 from hostlib.client.client import Client
-from hostlib.client.exchange import POOL
 from hostlib.client.lookup import Found
 from hostlib.model.blending import Blending
 from hostlib.model.gate import Admitted, Gate, Load
+from hostlib.native.lane import POOL
 from hostlib.node.coder import Coder
 from hostlib.protocol.errors import TransferError
 from hostlib.protocol.transfer import BlockRef

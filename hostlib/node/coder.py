@@ -37,7 +37,7 @@ class CoderStats:
 
 
 def loop_time() -> float:
-    """Of the running loop."""
+    """Return the time of the running loop."""
     return asyncio.get_running_loop().time()
 
 

@@ -38,7 +38,7 @@ class Streamed:
 
     @property
     def blocks(self) -> list[FetchedBlock]:
-        """All that came."""
+        """Return all that came."""
         return [block for fetched, _, _ in self.chunks for block in fetched.blocks]
 
 

@@ -168,7 +168,7 @@ class WorkerConfig(ServingConfig, HostConfig):
 
     @property
     def seal(self) -> Seal:
-        """Of the tenant."""
+        """Return the seal of the tenant."""
         return seal_of(self.tenant, self.secret)
 
     def make_tiers(self) -> LocalTiers[bytes]:
@@ -297,7 +297,7 @@ class WorkerProcess(HostProcess):
             await self._client.get(BlockRef(NO_PARENT))
 
     def progress(self) -> dict[str, Any]:
-        """How far it is."""
+        """Return how far it is."""
         stats = self._node.stats
         return {
             "requests": len(self._requests) if self._routed is None else self._routed.received,
@@ -310,7 +310,7 @@ class WorkerProcess(HostProcess):
         }
 
     def report(self) -> dict[str, Any]:
-        """All counters."""
+        """Return all counters."""
         return {
             "requests": len(self._requests) if self._routed is None else self._routed.received,
             "node": asdict(self._node.stats),

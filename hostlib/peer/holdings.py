@@ -101,7 +101,7 @@ class Holdings:
             self._free_s[node] = max(now_s, self._free_s[node]) + count * self._block_s
 
     def blocks(self) -> int:
-        """That are held anywhere."""
+        """Return the blocks that are held anywhere."""
         return len(self._holders)
 
     def _wait_s(self, node: str) -> float:

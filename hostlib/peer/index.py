@@ -79,11 +79,11 @@ class IndexProcess(HostProcess):
         await self._serving
 
     def progress(self) -> dict[str, Any]:
-        """How much is known."""
+        """Return how much is known."""
         return {"blocks": self._holdings.blocks(), "questions": self._holdings.stats.questions}
 
     def report(self) -> dict[str, Any]:
-        """All counters."""
+        """Return all counters."""
         return {"blocks": self._holdings.blocks(), "refused": self._refused, **asdict(self._holdings.stats)}
 
     def close(self) -> None:

@@ -97,11 +97,11 @@ class RouterProcess(HostProcess):
             server.close()  # `async with` would wait for those who are connected, from Python 3.12 on
 
     def progress(self) -> dict[str, Any]:
-        """How far it is."""
+        """Return how far it is."""
         return {"routed": len(self._records), "rejected": len(self._refused)}
 
     def report(self) -> dict[str, Any]:
-        """Counters."""
+        """Return the counters."""
         return {
             "requests": len(self._requests),
             "conductor": asdict(self._conductor.stats),

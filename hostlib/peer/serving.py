@@ -124,7 +124,7 @@ class ServingConfig(ProcessConfig):
             raise ConfigError(str(error)) from None
 
     def load_trace(self) -> Trace:
-        """The requests."""
+        """Return the requests."""
         path = Path(self.trace)
         try:
             if path.is_file() and not path.stat().st_size:

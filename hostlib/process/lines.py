@@ -22,7 +22,7 @@ _BACKLOG_CONNECTIONS: Final = 1024
 
 
 def to_line(message: dict[str, Any]) -> bytes:
-    """A message as it is sent."""
+    """Return a message as it is sent."""
     return json.dumps(message).encode() + b"\n"
 
 

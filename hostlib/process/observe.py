@@ -32,7 +32,7 @@ class Histogram:
         self._sum_s = 0.0
 
     def observe(self, duration_s: float) -> None:
-        """Count one."""
+        """Count one observation."""
         self._counts[bisect_left(BOUNDS_S, duration_s)] += 1
         self._sum_s += duration_s
 

@@ -59,7 +59,7 @@ class Block:
 
     @property
     def fragments(self) -> int:
-        """Of the block."""
+        """Return the number of fragments of the block."""
         return len(self.tags) // wire.TAG_BYTES
 
     def value(self, fragment: int) -> bytes:
@@ -68,7 +68,7 @@ class Block:
         return self.content[at : at + wire.VALUE_BYTES]
 
     def tag(self, fragment: int) -> bytes:
-        """Of one fragment."""
+        """Return the tag of one fragment."""
         at = fragment * wire.TAG_BYTES
         return self.tags[at : at + wire.TAG_BYTES]
 
@@ -106,7 +106,7 @@ def encode_record(place: Place, age: int, block: Block | Derived) -> bytes:
 
 
 def record_bytes(block: Block | Derived) -> int:
-    """Length of its record."""
+    """Return the length of its record in bytes."""
     return _RECORD.size + (0 if isinstance(block, Derived) else len(block.tags) + len(block.content))
 
 

@@ -44,10 +44,10 @@ Content = Callable[[bytes, int], bytes]
 """Key and length -> what the block holds."""
 
 
-def derivation(seal: Seal, blocks_kept: int = 2048, content: Content = block_content) -> Derive:
+def derivation(seal: Seal, content: Content = block_content) -> Derive:
     """What makes the blocks that one tenant's storage nodes hold from the start; keeps the latest."""
 
-    @lru_cache(maxsize=blocks_kept)
+    @lru_cache(maxsize=2048)
     def derive(place: Place, length: int) -> Block:
         return sealed_block(seal, place.key, derived_write(place.key), content(place.key, length))
 

@@ -37,7 +37,7 @@ OF_POOLS: Final = (Hint.RETAIN, Hint.DEMOTE)
 """Hints that pools take, too."""
 
 
-class Outcome(IntEnum):
+class HintOutcome(IntEnum):
     """What became of a hint; the largest of several homes' counts."""
 
     NO_ANSWER = 0

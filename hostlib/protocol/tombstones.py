@@ -93,7 +93,7 @@ class Tombstones:
         return isinstance(stone, Tombstone) and stone in self._deleted_s.get(stone.place, ())
 
     def of(self, place: Place) -> Sequence[Tombstone]:
-        """All of one block."""
+        """Return all tombstones of one block."""
         return tuple(self._deleted_s.get(place, ()))
 
     def forbids(self, place: Place, write: int, first_tag: bytes) -> bool:

@@ -251,7 +251,7 @@ class Variants:
         return Variants(b"".join((one[:27], bytes((epoch,)), one[28:36], write, one[48:])))
 
     def encode(self, flags: int, sequence: int, fragment: int) -> bytes:
-        """One of them."""
+        """Return one of the messages."""
         start, middle, place, end = self._parts
         return _VARIANT.pack(start, flags, middle, sequence, place, fragment, end)
 

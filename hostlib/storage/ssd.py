@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostlib import native
-from hostlib.protocol import wire
 from hostlib.protocol.block import (
     Block,
     Derived,
@@ -235,8 +234,8 @@ class SsdTier:
         return True
 
     def _read(self, place: Place) -> Block | Derived:
-        copied: Callable[[wire.Buffer], bytes] = bytes if self._core is None else self._core.copy
-        block = self._disk.read(place.name(), lambda record: decode_record(place, record, copied))
+        copy = self._core.copy
+        block = self._disk.read(place.name(), lambda record: decode_record(place, record, copy))
         if block is None:
             raise UnreadableError(f"the record of {place.key.hex()} is not on the disk")
         return block

@@ -28,7 +28,8 @@ from hostlib.storage.disk import LmdbDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
-from hostlib.storage.store import BlockStore, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import StoreOptions
 from hostlib.transport.endpoint import EndpointOptions, UdpEndpoint
 
 log = logging.getLogger(__name__)

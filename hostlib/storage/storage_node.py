@@ -24,11 +24,12 @@ from hostlib.storage.joining import Joining
 from hostlib.storage.listing import Listing
 from hostlib.storage.ssd_reader import SsdReader
 from hostlib.storage.storage_options import StorageOptions, StorageStats
-from hostlib.storage.store import BlockStore, Kept
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import Kept
 from hostlib.storage.successors import Successors
+from hostlib.storage.waiting_acks import WaitingAcks
 
 if TYPE_CHECKING:
-    from hostlib.native import Core
     from hostlib.transport.transport import Transport
 
 log = logging.getLogger(__name__)
@@ -39,10 +40,6 @@ MAX_WAITING_OF_TENANT = MAX_WAITING_BLOCKS // 2
 """Of them: one tenant can't take all the room."""
 MAX_WAITING_GETS = 256
 """For one block."""
-MAX_WAITING_ACKS = 4096
-"""For one block: a sender that repeats itself has one for each fragment."""
-MAX_WAITING_ACKS_OF_ALL = 65_536
-"""For all blocks together."""
 MAX_WAITING_ORDERS = 4096
 """Answers to DELETEs and lifetimes that wait for the disk; one more is not heard, and who sent it repeats
 it."""
@@ -75,10 +72,7 @@ class StorageNode:
         self._expiry = Expiry(transport, store, self.joining, options.address, options.controller)
         self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
         """GETs of blocks that are being read, by block, then by sender and fragment."""
-        self._unsafe: dict[Place, dict[tuple[str, int], wire.Message]] = {}
-        """PUTs whose acknowledgement waits for the disk."""
-        self._acks_waiting = 0
-        """Of all blocks."""
+        self._acks = WaitingAcks()
         self._orders_waiting = 0
         self._listing = Listing(store, self.joining, self._on_page)
         self._core = native.core()
@@ -130,7 +124,7 @@ class StorageNode:
         self._backlogs_ms.clear()
         at = 0
         while at < len(datagrams):
-            count = self._run(self._core, address, datagrams, at, replies) if self._core is not None else 0
+            count = self._run(address, datagrams, at, replies)
             if not count:
                 count = 1
                 replies += self._on_datagram(address, datagrams[at])
@@ -157,19 +151,18 @@ class StorageNode:
         reply = self._on_other(address, message, backlog_ms)
         return [] if reply is None else [reply]
 
-    def _run(
-        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
-    ) -> int:
-        """How many datagrams from there on the compiled core has dealt with."""
+    def _run(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
+        """How many datagrams from there on were dealt with at once."""
         op = wire.op_of(datagrams[at])
         if op == wire.OP_GET:
-            return self._serve(core, address, datagrams, at, replies)
+            return self._serve(address, datagrams, at, replies)
         if op == wire.OP_PUT and isinstance(datagrams, list):
-            return self._keep(core, address, datagrams, at, replies)
+            return self._keep(address, datagrams, at, replies)
         return 0
 
-    def _keep(self, core: Core, address: str, puts: list[bytes], at: int, replies: list[bytes]) -> int:
+    def _keep(self, address: str, puts: list[bytes], at: int, replies: list[bytes]) -> int:
         """How many datagrams from there on are PUTs of one write that were taken at once."""
+        core = self._core
         count, begins = core.put_run(puts, at)
         if not count:
             return 0
@@ -187,7 +180,7 @@ class StorageNode:
             return 0
         place = Place(first.tenant, first.key)
         is_new = place not in self._store
-        received, others, outcome = self._store.put_run(core, first, address, puts, at, count)
+        received, others, outcome = self._store.put_run(first, address, puts, at, count)
         count = received + others
         if not count:
             return 0
@@ -210,14 +203,12 @@ class StorageNode:
             core.encode_acks(puts, at + received, others, held, outcome.write, epoch, backlog_ms, replies, 0)
         return count
 
-    def _serve(
-        self, core: Core, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]
-    ) -> int:
-        """How many datagrams from there on the compiled core has answered: GETs of one fragment, in DRAM."""
+    def _serve(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
+        """How many datagrams from there on were answered at once: GETs of one fragment, in DRAM."""
         if self.joining.in_doubt:
             return 0
         epoch = self.members.epoch & 0xFF
-        served = self._store.serve(core, datagrams, at, epoch, self._burst_backlog_ms, replies)
+        served = self._store.serve(datagrams, at, epoch, self._burst_backlog_ms, replies)
         if served is None:
             return 0
         count, retries, bypasses, repairs, begun = served
@@ -432,30 +423,18 @@ class StorageNode:
             self.joining.made(place)
 
     def _hold_ack(self, address: str, message: wire.Message, is_new: bool) -> None:
-        """Until the block is on stable storage. The PUT that made it stays in mind as such, whatever is sent
-        again meanwhile."""
-        place, sender = Place(message.tenant, message.key), (address, message.fragment)
-        waits = place in self._unsafe
-        acks = self._unsafe.get(place, {})
-        is_more = sender not in acks
-        if is_more and (len(acks) >= MAX_WAITING_ACKS or self._acks_waiting >= MAX_WAITING_ACKS_OF_ALL):
+        """Acknowledge a PUT when the block is on stable storage."""
+        place = Place(message.tenant, message.key)
+        is_first = self._acks.add(address, message, is_new)
+        if is_first is None:
             self.stats.overloaded += 1
-            return
-        self._unsafe[place] = acks
-        self._acks_waiting += is_more
-        flags = message.flags & wire.FLAG_RECLAIM
-        if is_new or (not is_more and acks[sender].flags & wire.FLAG_CREATED):
-            flags |= wire.FLAG_CREATED
-        acks[sender] = message._replace(value=b"", flags=flags)
-        if not waits:
+        elif is_first:
             self._store.when_safe(place, lambda error: self._on_safe(place, error))
 
     def _on_safe(self, place: Place, error: DiskError | None) -> None:
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
         found = self._store.find(place)
-        acks = self._unsafe.pop(place, {})
-        self._acks_waiting -= len(acks)
-        for (address, _), message in acks.items():
+        for address, message in self._acks.take(place):
             if error is not None or found is None:
                 reply = self._refuse(message, wire.REFUSED_FULL, backlog_ms)
             else:

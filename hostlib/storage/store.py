@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hostlib import native
 from hostlib.protocol import wire
@@ -20,81 +18,15 @@ from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, Tombstones
 from hostlib.storage.graveyard import Graveyard
 from hostlib.storage.lifetimes import Lifetime, Lifetimes
+from hostlib.storage.retained import RetainedPlaces
+from hostlib.storage.store_options import RECEIVED, Kept, PutOutcome, StoreOptions, StoreStats
 from hostlib.transport.assembly import Assembly, is_whole_fragment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hostlib.native import Core, Served
+    from hostlib.native import Served
     from hostlib.storage.ssd import SsdTier
-
-
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
-    """Bounds."""
-
-    max_partial: int = 1024
-    """Writes of which some fragments are there; the oldest gives way."""
-    max_partial_bytes: int = 256 << 20
-    tenant_bytes: int = 0
-    """What one tenant may hold, in bytes of blocks; 0 for no limit."""
-    max_waiting_bytes: int = 256 << 20
-    """Of blocks on their way to the disk; above that, PUTs are refused for now."""
-    retained_share: float = 0.5
-    """Share of DRAM that retained blocks of all tenants may have; those of one tenant have half of it."""
-    max_retained: int = 65_536
-    """Number of blocks that are retained at most."""
-
-
-@dataclass(slots=True)
-class StoreStats:
-    """Blocks."""
-
-    dram_hits: int = 0
-    ssd_hits: int = 0
-    misses: int = 0
-    stored: int = 0
-    demoted: int = 0
-    """Moved from DRAM to SSD."""
-    read_ahead: int = 0
-    """Moved from SSD to DRAM before anyone asked for them."""
-    read_ahead_hits: int = 0
-    """Of those, asked for since."""
-    read_ahead_unused: int = 0
-    """Of those, moved back before anyone asked for them."""
-    partial_dropped: int = 0
-    """PUTs given up incomplete, to make room for newer ones."""
-    lost_from_dram: int = 0
-    """Left DRAM and could not be kept on SSD."""
-    deleted: int = 0
-    """Because their writer said so."""
-    retained: int = 0
-    """Asked for to be retained, and so they are."""
-    came_back: int = 0
-    """Writes that were put or copied here after they had been deleted, and refused."""
-
-
-class Kept(Enum):
-    """What became of a fragment that was put."""
-
-    RECEIVED = 0
-    """The block is not whole yet."""
-    HELD = 1
-    """The block is held, as it was asked for."""
-    COMMITTING = 2
-    """The block is whole, and on its way to stable storage: see `BlockStore.when_safe`."""
-    REFUSED = 3
-
-
-class Outcome(NamedTuple):
-    """`write`: the content id of what is held; `reason`: why it is refused."""
-
-    kept: Kept
-    write: int = 0
-    reason: int = 0
-
-
-RECEIVED = Outcome(Kept.RECEIVED)
 
 
 class BlockStore:
@@ -124,18 +56,19 @@ class BlockStore:
         self._ssd = ssd
         self._derive = derive
         partial = self._options.max_partial, self._options.max_partial_bytes
-        self._assembly = Assembly(*partial, native.core())
-        self._retained: dict[Place, int] = {}
-        """Blocks that leave after all others, with their lengths."""
+        self._assembly = Assembly(*partial)
+        self._core = native.core()
+        self._retained = RetainedPlaces(
+            int(self._options.retained_share * dram_bytes), self._options.max_retained
+        )
+        """Blocks that leave after all others."""
         self.on_released: Callable[[Place], None] = lambda place: None
         """Told of each block that is not retained any more, be it that it left."""
-        self._retained_bytes: Counter[int] = Counter()
-        """Of each tenant's retained blocks."""
         self._not_asked: set[Place] = set()
         """Blocks in DRAM that were read ahead."""
         self._tenant_bytes: Counter[int] = Counter()
         self._shelf = (self._dram, self._not_asked, derive, Place, Block)
-        """For the compiled core."""
+        """What the core answers from."""
         if ssd is not None:
             ssd.on_gone = self._on_gone_from_ssd
             ssd.stays = self._retained.__contains__
@@ -201,7 +134,6 @@ class BlockStore:
 
     def serve(
         self,
-        core: Core,
         datagrams: Sequence[wire.Buffer],
         at: int,
         epoch: int,
@@ -209,7 +141,7 @@ class BlockStore:
         replies: list[bytes],
     ) -> Served | None:
         """The answers to those datagrams from there on that are GETs of one tenant for blocks in DRAM."""
-        served = core.serve_gets(datagrams, at, self._shelf, epoch, backlog_ms, replies)
+        served = self._core.serve_gets(datagrams, at, self._shelf, epoch, backlog_ms, replies)
         if served is not None:
             self.stats.dram_hits += served[0]
         return served
@@ -223,17 +155,17 @@ class BlockStore:
             return self._ssd.length(place), self._ssd.write_of(place) or derived_write(place.key)
         return None
 
-    def put_fragment(self, message: wire.Message, address: str = "") -> Outcome:
+    def put_fragment(self, message: wire.Message, address: str = "") -> PutOutcome:
         """Keep one fragment of a PUT of the host with that address."""
         place = Place(message.tenant, message.key)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
             return self._keep_held(place, durable)
         if not is_whole_fragment(message) or not message.content:
-            return Outcome(Kept.REFUSED, reason=wire.REFUSED_LENGTH)
+            return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_LENGTH)
         reason = self._why_not(message, durable)
         if reason:
-            return Outcome(Kept.REFUSED, reason=reason)
+            return PutOutcome(Kept.REFUSED, reason=reason)
         block = self._assembly.add(message, address)
         self.stats.partial_dropped = self._assembly.given_up
         if block is None:
@@ -241,8 +173,8 @@ class BlockStore:
         return self.put(place, block, durable)
 
     def put_run(
-        self, core: Core, message: wire.Message, address: str, puts: list[bytes], at: int, count: int
-    ) -> tuple[int, int, Outcome]:
+        self, message: wire.Message, address: str, puts: list[bytes], at: int, count: int
+    ) -> tuple[int, int, PutOutcome]:
         """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
         the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
         to come one by one."""
@@ -253,17 +185,17 @@ class BlockStore:
         if self._why_not(message, durable):
             return 0, 0, RECEIVED
         write = (message.tenant, message.key, message.content, address)
-        taken, block = self._assembly.add_run(core, write, message.fragments, puts, at, count)
+        taken, block = self._assembly.add_run(write, message.fragments, puts, at, count)
         self.stats.partial_dropped = self._assembly.given_up
         if block is None:
             return taken, 0, RECEIVED
         return taken - 1, 1, self.put(place, block, durable)
 
-    def put(self, place: Place, block: Block, durable: bool) -> Outcome:
+    def put(self, place: Place, block: Block, durable: bool) -> PutOutcome:
         """Keep a whole block that is not here, unless this write of it was deleted."""
         if self.graveyard.stones.forbids(place, block.write, block.tag(0)):
             self.stats.came_back += 1
-            return Outcome(Kept.REFUSED, reason=wire.REFUSED_DELETED)
+            return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_DELETED)
         self.stats.stored += 1
         self._tenant_bytes[place.tenant] += len(block.content)
         if durable:
@@ -271,7 +203,7 @@ class BlockStore:
             self._ssd.keep(place, block)
             self.graveyard.is_there()
         self._insert(place, block)
-        return Outcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
+        return PutOutcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
 
     def delete(self, stone: Tombstone, age_s: float = 0.0) -> bool:
         """Remember a tombstone, and forget the block if it is that write's; False if the proof is not that
@@ -313,22 +245,14 @@ class BlockStore:
         if place in self._retained:
             return True
         found = self.find(place)
-        if found is None or len(self._retained) >= self._options.max_retained:
+        if found is None or not self._retained.add(place, found[0]):
             return False
-        most = self._options.retained_share * self._dram_bytes
-        tenants = self._retained_bytes[place.tenant] + found[0]
-        if tenants > most / 2 or self._retained_bytes.total() + found[0] > most:
-            return False
-        self._retained[place] = found[0]
-        self._retained_bytes[place.tenant] += found[0]
         self.stats.retained += 1
         return True
 
     def release(self, place: Place) -> None:
         """Let a block leave in its turn again."""
-        length = self._retained.pop(place, 0)
-        if length:
-            self._retained_bytes[place.tenant] -= length
+        if self._retained.remove(place):
             self.on_released(place)
 
     def demote(self, place: Place) -> bool:
@@ -479,17 +403,17 @@ class BlockStore:
                 self._ssd.keep(place, block)
             self._ssd.flush()
 
-    def _keep_held(self, place: Place, durable: bool) -> Outcome:
+    def _keep_held(self, place: Place, durable: bool) -> PutOutcome:
         """A PUT of a block that is here is a use of it."""
         if place in self._dram:
             self._dram.move_to_end(place)
         found = self.find(place)
         assert found is not None
         if not durable:
-            return Outcome(Kept.HELD, found[1])
+            return PutOutcome(Kept.HELD, found[1])
         if self._ssd is None:
-            return Outcome(Kept.REFUSED, reason=wire.REFUSED_FULL)
-        return Outcome(Kept.COMMITTING, found[1])
+            return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_FULL)
+        return PutOutcome(Kept.COMMITTING, found[1])
 
     def _why_not(self, message: wire.Message, durable: bool) -> int:
         """The reason to refuse a fragment of a block that is not here; 0 for none."""

@@ -46,7 +46,7 @@ SEAL = Seal(TENANT_PUBLIC, PUBLIC_SECRET)
 
 
 def bench_keys(count: int) -> list[bytes]:
-    """Keys as good as any."""
+    """Return keys as good as any."""
     return [blake2b(number.to_bytes(8, "big"), digest_size=16).digest() for number in range(count)]
 
 
@@ -57,7 +57,7 @@ def cpu_times() -> tuple[float, float]:
 
 
 def cpu_since(before: tuple[float, float]) -> tuple[float, float]:
-    """The same, since then."""
+    """Return the CPU time since then."""
     now = cpu_times()
     return now[0] - before[0], now[1] - before[1]
 

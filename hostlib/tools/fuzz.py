@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hostlib.client.lane import Lane, LaneOptions, Request, RoundTrips
 from hostlib.native import load
 from hostlib.native.build import SANITIZE_FLAGS, build
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Block, Derived, Place
 from hostlib.protocol.seal import Seal
@@ -28,6 +28,7 @@ from hostlib.protocol.transfer import BlockRef
 
 if TYPE_CHECKING:
     from hostlib.native import Core
+    from hostlib.native.lane import Lane, Request
 
 TENANT = 3
 SEAL = Seal(TENANT, bytes(32))
@@ -106,8 +107,8 @@ def _values(core: Core, chance: random.Random, counts: list[int]) -> None:
     active: dict[bytes, _Fetch] = {}
     burst: list[bytes] = []
     lanes: list[Lane[_Fetch]] = [
-        Lane(home, LaneOptions(), trips, core)
-        for trips in (RoundTrips(), RoundTrips())
+        core.Lane(home, LaneOptions(), trips)
+        for trips in (core.RoundTrips(), core.RoundTrips())
         for home in ("home", "pool", "home", "home", "home", "home")
     ]
     for number in range(chance.randint(1, 4)):
@@ -119,11 +120,11 @@ def _values(core: Core, chance: random.Random, counts: list[int]) -> None:
         fetch = active[key] = _Fetch(BlockRef(key), content, fragments, buffer, fragments)
         fetch.target = chance.choice([None, buffer])
         write = content or 5
-        fetch.requests = core.new_requests(Request, fetch, 0, chance.choice([0, 1, fragments, fragments]))
+        fetch.requests = core.new_requests(fetch, 0, chance.choice([0, 1, fragments, fragments]))
         for request in fetch.requests:
             request.flags = chance.choice([0, 0, 0, wire.FLAG_BYPASS])
             if chance.random() < 0.95:
-                core.add(chance.choice(lanes), [request])
+                chance.choice(lanes).add([request])
         for at in range(fragments):
             value = bytes(chance.choice([wire.VALUE_BYTES, wire.VALUE_BYTES, 0, 17]))
             tag = SEAL.tag(key, at, fragments, write, value)
@@ -142,11 +143,14 @@ def _values(core: Core, chance: random.Random, counts: list[int]) -> None:
             burst.append(_damaged(wire.encode(message), chance))
     for lane in lanes:
         lane.take(1.0)
+        if chance.random() < 0.2:
+            lane.expire(chance.choice([1.1, 2.5, 99.0]))
+            lane.take(2.6, chance.choice([None, 0, 5]))
     if chance.random() < 0.5:
         chance.shuffle(burst)
     at = 0
     while at < len(burst):
-        run = core.take_values(burst, at, active, TENANT, core.tag_state(SEAL.tag_key), 1.25, "pool", 7)
+        run = core.take_values(burst, at, active, TENANT, core.tag_state(SEAL.tag_key), 1.25, 7)
         taken = run[0] if run is not None else 0
         counts[0] += taken
         at += taken or 1
@@ -161,7 +165,7 @@ def _gets(core: Core, chance: random.Random, counts: list[int]) -> None:
         fragments = chance.randint(1, MOST_FRAGMENTS)
         block = BlockRef(key, number, 2, chance.getrandbits(32), chance.choice([0, 1 << 40]))
         fetch = _Fetch(block, chance.choice([0, 5]), fragments, memoryview(b""), fragments)
-        requests = core.new_requests(Request, fetch, 0, fragments)
+        requests = core.new_requests(fetch, 0, fragments)
         for request in requests:
             request.tries = chance.choice([0, 0, 3])
         asked = chance.choices(requests, k=chance.randrange(20))
@@ -188,8 +192,8 @@ def _puts(core: Core, chance: random.Random, counts: list[int]) -> None:
     acknowledgements, damaged on the way."""
     fragments = chance.randint(1, MOST_FRAGMENTS)
     content = bytes(max(0, fragments * wire.VALUE_BYTES - chance.randrange(520)))
-    lane: Lane[str] = Lane("home", LaneOptions(), RoundTrips(), core)
-    requests = core.new_requests(Request, "leg", 0, fragments)
+    lane: Lane[str] = core.Lane("home", LaneOptions(), core.RoundTrips())
+    requests = core.new_requests("leg", 0, fragments)
     head = wire.encode(
         wire.Message(wire.OP_PUT, bytes(wire.KEY_BYTES), 0, fragments, tenant=TENANT, content=5)
     )
@@ -197,7 +201,7 @@ def _puts(core: Core, chance: random.Random, counts: list[int]) -> None:
     for request in requests:
         request.tries = chance.choice([0, 0, 0, 2])
     if chance.random() < 0.9:
-        core.launched(lane, requests, 1.0, 0.5)
+        lane.launched(requests, 1.0)
     puts: list[bytes] = []
     with suppress(ValueError):  # fragments that the block does not have
         while len(puts) < fragments:
@@ -239,10 +243,10 @@ def _sockets(core: Core, chance: random.Random, counts: list[int], rounds: int) 
             datagrams = [bytes(length)] * chance.randint(1, 40)
             try:
                 at, batch_bytes = chance.randrange(len(datagrams) + 1), chance.choice([0, 600, 5000, 65000])
-                core.send(one.fileno(), ADDRESS, port, datagrams, at, batch_bytes, chance.random() < 0.5)
+                core.send(one, ADDRESS, port, datagrams, at, batch_bytes, chance.random() < 0.5)
             except OSError:
                 continue  # the kernel does not put that together
-            counts[2] += core.receive(one.fileno(), chance.choice([port, 1]))[1]
+            counts[2] += core.receive(one, chance.choice([port, 1]), memoryview(b""))[1]
 
 
 if __name__ == "__main__":

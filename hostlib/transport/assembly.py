@@ -6,11 +6,11 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hostlib import native
 from hostlib.protocol.block import Block
 from hostlib.protocol.wire import VALUE_BYTES
 
 if TYPE_CHECKING:
-    from hostlib.native import Core
     from hostlib.protocol.wire import Message
 
 Write = tuple[int, bytes, int, str]
@@ -60,9 +60,9 @@ class Assembly:
     If a bound is exceeded, the oldest write is given up, and counted, of the tenant that takes most of that
     bound, and of that tenant's host that takes most of it: who floods gives way to itself."""
 
-    def __init__(self, max_partial: int, max_bytes: int = 256 << 20, core: Core | None = None) -> None:
+    def __init__(self, max_partial: int, max_bytes: int = 256 << 20) -> None:
         self.given_up = 0
-        self._core = core
+        self._core = native.core()
         self._max_partial, self._max_fragments = max_partial, max_bytes // FRAGMENT_BYTES
         self._held = 0
         self._writes, self._fragments = _Shares(), _Shares()
@@ -91,7 +91,7 @@ class Assembly:
         return None
 
     def add_run(
-        self, core: Core, write: Write, fragments: int, puts: list[bytes], at: int, count: int
+        self, write: Write, fragments: int, puts: list[bytes], at: int, count: int
     ) -> tuple[int, Block | None]:
         """As `add` for so many messages of one write from a place on: how many were taken, up to the one with
         which all are there, and the block then. (0, None): these have to come one by one."""
@@ -102,7 +102,7 @@ class Assembly:
         elif partial.fragments != fragments:
             return 0, None
         before = len(partial.values)
-        taken = core.keep(partial.values, puts, at, count, fragments)
+        taken = self._core.keep(partial.values, puts, at, count, fragments)
         added = len(partial.values) - before
         self._held += added
         self._fragments.count(write, added)
@@ -113,12 +113,8 @@ class Assembly:
         return taken, self._join(write, partial)
 
     def _join(self, write: Write, partial: _Partial) -> Block:
-        if self._core is not None:
-            content, tags = self._core.join(partial.values, partial.fragments)
-            return Block(write[2], content, tags)
-        kept = (partial.values[at] for at in range(partial.fragments))
-        parts = [one for one in kept if isinstance(one, tuple)]  # without a core, all are
-        return Block(write[2], b"".join(value for value, _ in parts), b"".join(tag for _, tag in parts))
+        content, tags = self._core.join(partial.values, partial.fragments)
+        return Block(write[2], content, tags)
 
     def _drop(self, write: Write) -> None:
         count = len(self._partial.pop(write).values)

@@ -17,10 +17,10 @@ import termios
 from collections import deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hostlib import native
+from hostlib.native.python_sockets import MAX_DATAGRAM_BYTES, SO_RXQ_OVFL, UDP_GRO, gso_batch, gso_datagrams
 from hostlib.protocol.errors import ConfigError
 from hostlib.protocol.wire import FRAME_HEADER_BYTES, KV_PORT, VALUE_FRAME_BYTES, Buffer
 from hostlib.transport.mtu import check_mtu
@@ -31,26 +31,17 @@ if TYPE_CHECKING:
     from hostlib.transport.transport import Receiver
 
 # From linux/udp.h and asm-generic/socket.h; Python 3.11's socket module lacks them.
-UDP_SEGMENT = 103
-UDP_GRO = 104
 IP_MTU_DISCOVER = 10
 IP_PMTUDISC_INTERFACE = 4
-SO_RXQ_OVFL = 40
 SO_RCVBUFFORCE = 33
 SO_SNDBUFFORCE = 32
 
 _NO_SEGMENTATION = (errno.EIO, errno.EINVAL)
-_ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
-_MAX_DATAGRAM_BYTES = 65_535
-_RECEIVES_PER_WAKEUP = 32
-_BUFFER_BYTES = 3 * _MAX_DATAGRAM_BYTES
+_BUFFER_BYTES = 3 * MAX_DATAGRAM_BYTES
 """Filled from its start in each turn, so most of it is hardly ever touched."""
 _BATCH_S = 0.001
 _LONGEST_BATCH_BYTES = 65_000
 """A batch is one datagram to the kernel, of at most 65,507 bytes."""
-_LONGEST_BATCH_DATAGRAMS = 64
-"""UDP_MAX_SEGMENTS of Linux, until 6.9."""
-_SEGMENT_SIZE = struct.Struct("=H")
 _UINT = struct.Struct("=I")
 
 
@@ -83,8 +74,7 @@ class EndpointOptions:
 
     def gso_datagrams(self, datagram_bytes: int) -> int:
         """Return how many datagrams of this length are one batch for the kernel."""
-        fitting = self.batch_bytes // (FRAME_HEADER_BYTES + datagram_bytes)
-        return max(1, min(_LONGEST_BATCH_DATAGRAMS, fitting))
+        return gso_datagrams(self.batch_bytes, datagram_bytes)
 
 
 @dataclass(slots=True)
@@ -113,7 +103,7 @@ class EndpointStats:
         return self.queue_drops + self.socket_drops
 
     def report(self) -> dict[str, int]:
-        """All counters."""
+        """Return all counters."""
         return asdict(self) | {"egress_frame_bytes": self.egress_frame_bytes, "dropped": self.dropped}
 
 
@@ -125,11 +115,6 @@ class _Waiting:
     datagrams: list[bytes]
     at: int = 0
 
-    def gso_batch(self, options: EndpointOptions) -> list[bytes]:
-        """Return the first datagrams of one length, as many as one batch takes."""
-        longest = options.gso_datagrams(len(self.datagrams[self.at]))
-        return list(next(groupby(self.datagrams[self.at : self.at + longest], len))[1])
-
 
 class UdpEndpoint:
     """A `Transport` over UDP, bound to the protocol's port at one address; use inside a running loop."""
@@ -140,8 +125,7 @@ class UdpEndpoint:
         self._loop = asyncio.get_running_loop()
         self._socket = self._open(address)
         self._receiver: Receiver | None = None
-        self._buffer = bytearray(_BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
+        self._room = memoryview(bytearray(_BUFFER_BYTES))
         self._waiting: deque[_Waiting] = deque()
         self._queued = 0
         self._queued_bytes = 0
@@ -152,7 +136,7 @@ class UdpEndpoint:
         self._handing_over = False
         self._behind: deque[Callable[[], None]] = deque()
         """To be called when all that has come is handed over."""
-        self._loop.add_reader(self._socket, self._on_readable if self._core is None else self._on_ready)
+        self._loop.add_reader(self._socket, self._on_readable)
 
     def set_receiver(self, receiver: Receiver) -> None:
         """Where incoming datagrams go from now on."""
@@ -177,7 +161,7 @@ class UdpEndpoint:
             datagrams = datagrams[:room]
         self._queued += len(datagrams)
         own = list(datagrams)
-        self._queued_bytes += sum(map(len, own)) if self._core is None else self._core.total(own)
+        self._queued_bytes += self._core.total(own)
         if self._waiting and self._waiting[-1].address == address:
             self._waiting[-1].datagrams += own
         else:
@@ -238,7 +222,10 @@ class UdpEndpoint:
         """Whether these are dealt with: False means try again when the socket is writable."""
         while waiting.at < len(waiting.datagrams):
             try:
-                count, sent_bytes = self._send_now(waiting)
+                count, sent_bytes = self._core.send(
+                    self._socket, waiting.address, KV_PORT, waiting.datagrams, waiting.at,
+                    self._options.batch_bytes, self._segmentation,
+                )  # fmt: skip
                 self.stats.sent += count
                 self.stats.sent_bytes += sent_bytes
             except BlockingIOError:
@@ -247,7 +234,7 @@ class UdpEndpoint:
                 if error.errno in _NO_SEGMENTATION and self._segmentation:
                     self._segmentation = False
                     continue
-                lost = self._next_batch(waiting)
+                lost = gso_batch(waiting.datagrams, waiting.at, self._options.batch_bytes, self._segmentation)
                 count, sent_bytes = len(lost), sum(map(len, lost))
                 self.stats.queue_drops += count  # no route, or the interface's queue is full
             waiting.at += count
@@ -255,56 +242,15 @@ class UdpEndpoint:
             self._queued_bytes -= sent_bytes
         return True
 
-    def _send_now(self, waiting: _Waiting) -> tuple[int, int]:
-        """Datagrams that have left, and their bytes."""
-        if self._core is not None:
-            return self._core.send(
-                self._socket.fileno(), waiting.address, KV_PORT, waiting.datagrams, waiting.at,
-                self._options.batch_bytes, self._segmentation,
-            )  # fmt: skip
-        datagrams = self._next_batch(waiting)
-        if len(datagrams) == 1:
-            self._socket.sendto(datagrams[0], (waiting.address, KV_PORT))
-        else:
-            segment = (socket.IPPROTO_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(datagrams[0])))
-            self._socket.sendmsg(datagrams, [segment], 0, (waiting.address, KV_PORT))
-        return len(datagrams), sum(map(len, datagrams))
-
-    def _next_batch(self, waiting: _Waiting) -> list[bytes]:
-        """What the kernel is given as one next, and takes or refuses."""
-        return waiting.gso_batch(self._options) if self._segmentation else [waiting.datagrams[waiting.at]]
-
     def _on_readable(self) -> None:
         """Take what has come, up to a bound, and hand it over by sender.
 
         What a receiver does for each call it then does once for many datagrams, also where the kernel has not
         put them together: behind a switch they come one by one.
         """
-        arrived: dict[str, list[Buffer]] = {}
-        filled = 0
-        for _ in range(_RECEIVES_PER_WAKEUP):
-            try:
-                length, ancillary, _, (address, port) = self._socket.recvmsg_into(
-                    [self._view[filled : filled + _MAX_DATAGRAM_BYTES]], _ANCILLARY_BYTES
-                )
-            except BlockingIOError:
-                break
-            except OSError:  # an ICMP error of an earlier send
-                continue
-            datagrams = self._datagrams(filled, length, self._segment_bytes(ancillary) or length)
-            if port != KV_PORT:
-                self.stats.foreign += len(datagrams)
-                continue
-            arrived.setdefault(address, []).extend(datagrams)
-            filled += length
-            if filled + _MAX_DATAGRAM_BYTES > len(self._buffer):
-                break
-        self._hand_over(arrived)
-
-    def _on_ready(self) -> None:
-        """The same with the compiled core, which takes several datagrams in a call."""
-        assert self._core is not None
-        arrived, received, received_bytes, foreign, drops = self._core.receive(self._socket.fileno(), KV_PORT)
+        arrived, received, received_bytes, foreign, drops = self._core.receive(
+            self._socket, KV_PORT, self._room
+        )
         self.stats.received += received
         self.stats.received_bytes += received_bytes
         self.stats.foreign += foreign
@@ -327,26 +273,6 @@ class UdpEndpoint:
                 self._loop.call_soon(self._hand_over, {})
             if self._waiting:
                 self._flush()
-
-    def _segment_bytes(self, ancillary: list[tuple[int, int, bytes]]) -> int:
-        segment_bytes = 0
-        for level, kind, data in ancillary:
-            if level == socket.SOL_SOCKET and kind == SO_RXQ_OVFL:
-                self.stats.socket_drops = _UINT.unpack(data)[0]
-            elif level == socket.IPPROTO_UDP and kind == UDP_GRO:
-                segment_bytes = _UINT.unpack(data)[0]
-        return segment_bytes
-
-    def _datagrams(self, begin: int, length: int, segment_bytes: int) -> list[Buffer]:
-        """Views of what one call has received, which may be several datagrams."""
-        end = begin + length
-        datagrams: list[Buffer] = [
-            self._view[start : min(start + segment_bytes, end)]
-            for start in range(begin, max(begin + 1, end), max(1, segment_bytes))
-        ]
-        self.stats.received += len(datagrams)
-        self.stats.received_bytes += length
-        return datagrams
 
     def _kernel_bytes(self) -> int:
         return int(_UINT.unpack(fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4)))[0])

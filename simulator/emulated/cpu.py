@@ -32,7 +32,7 @@ class Cold:
     rest_s: float = 0.0
 
     def share(self, rested_s: float) -> float:
-        """Of the most."""
+        """Return the share of the most that a wake-up takes longer after such a rest."""
         return 1 - math.exp(-rested_s / self.rest_s) if self.rest_s else 0.0
 
 
@@ -49,7 +49,7 @@ class Cpu:
         self._draw = Random(seed)
 
     def wake(self, process: Process) -> None:
-        """It has something to do."""
+        """Have a core run a process that has something to do."""
         if self._idle:
             self._run(self._idle.pop(), process)
         else:
@@ -100,7 +100,7 @@ class Process:
             self._cpu.wake(self)
 
     def take(self) -> list[Job]:
-        """All that there is to do."""
+        """Return all that there is to do, and forget it."""
         jobs, self._jobs = self._jobs, []
         return jobs
 

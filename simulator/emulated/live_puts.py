@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from simulator.emulated.lanes import LiveLanes
 from simulator.events import Loop
 from simulator.lane import Lane

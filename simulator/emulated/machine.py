@@ -17,7 +17,7 @@ class Carrier:
         self._nodes: dict[str, Process] = {}
 
     def switch_process(self) -> Process:
-        """Of a switch."""
+        """Return the process of a switch."""
         machine = self.machine
         return Process(self._cpu, machine.switch_wake_s, Cold((machine.switch_cold_s,), machine.rest_s))
 

@@ -56,3 +56,7 @@ def test_a_ratio_of_sums_holds_the_true_ratio_in_about_19_of_20() -> None:
 def test_a_ratio_of_sums_weighs_by_size() -> None:
     assert ratio_interval([(1.0, 10.0), (1.0, 1.0)]).mean == pytest.approx(2 / 11)
     assert ratio_interval([(2.0, 1.0), (6.0, 3.0)]).half == pytest.approx(0.0)
+
+
+def test_where_there_is_nothing_to_compare_with_a_ratio_is_1() -> None:
+    assert ratio_interval([(0.0, 0.0), (0.0, 0.0)]) == Interval(1.0, 1.0, 1.0)

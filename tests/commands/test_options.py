@@ -8,7 +8,7 @@ import pytest
 from annotated_types import Len
 from pydantic.dataclasses import dataclass
 
-from commands.declarations import DECLARED, Each, Existing, OneOf, Place, Unit, Variable, Within, keys_of
+from commands.declarations import DECLARED, Each, Existing, OneOf, Unit, Unnamed, Variable, Within, keys_of
 from commands.errors import OptionError
 from commands.options import Source, Values, build, help_of, nearest, read
 
@@ -26,7 +26,7 @@ class Pool:
 class Chosen:
     """A command."""
 
-    scenario: Annotated[Path | None, Place()] = None
+    scenario: Annotated[Path | None, Unnamed()] = None
     """A file."""
     loud: bool = False
     """Say it louder."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.capture import CaptureError, Place, place_of
+from emulator.capture import CaptureError, CapturePlace, place_of
 from emulator.options import parse_options
 from emulator.recording import Recording
 from emulator.scenario import make_scenario
@@ -11,7 +11,7 @@ from topologies.registry import make_topology
 
 def test_a_host_is_seen_at_the_other_end_of_its_cable_and_a_switch_at_all_of_its_ports() -> None:
     fabric = make_topology("star", 1e9, 3, 2)
-    assert place_of(fabric, "node2") == Place("s1", 2)
+    assert place_of(fabric, "node2") == CapturePlace("s1", 2)
     assert place_of(fabric, "store1").interface == "s1-eth4"
     assert place_of(fabric, "s1").interface == "any"
 

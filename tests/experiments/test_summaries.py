@@ -116,15 +116,15 @@ def write_values(folder: Path) -> None:
 
 
 WRITERS: dict[str, Callable[[Path], None]] = {
-    "faults": lambda folder: faults._write(faults_options.Options(results=folder), [FAULT]),
-    "intruders": lambda folder: intruders._write(intruders.Options(results=folder), [ATTACK]),
+    "faults": lambda folder: faults._write(faults_options.FaultsOptions(results=folder), [FAULT]),
+    "intruders": lambda folder: intruders._write(intruders.IntrudersOptions(results=folder), [ATTACK]),
     "soak": lambda folder: soak._write(
         Screen(),
-        soak.Options(results=folder),
+        soak.SoakOptions(results=folder),
         soak.Soaked([FAULT], {"store1": 0.1}, {"store1": 0}, 0, 0, 0, ()),
     ),
     "mutate": lambda folder: mutate._write(
-        mutate.Options(results=folder), [mutate.Tried("a.py", 1, "<", "<=", True, "FAILED x")]
+        mutate.MutateOptions(results=folder), [mutate.Tried("a.py", 1, "<", "<=", True, "FAILED x")]
     ),
     "bench values": write_values,
     "bench disturbance": lambda folder: disturbance._write(

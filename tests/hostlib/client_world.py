@@ -14,7 +14,8 @@ from hostlib.protocol.content import block_content, derivation, sealed_block
 from hostlib.protocol.members import Members
 from hostlib.protocol.transfer import BlockRef
 from hostlib.storage.storage_node import StorageNode
-from hostlib.storage.store import BlockStore, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import StoreOptions
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
 from tests.hostlib.sealed import SEAL, TENANT
 

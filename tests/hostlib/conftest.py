@@ -9,7 +9,7 @@ from hostlib.native.build import BuildError, build
 
 
 @pytest.fixture(scope="session")
-def compiled() -> native.Core:
+def compiled() -> native.CompiledCore:
     try:
         return native.load(build(("-Werror",)))
     except BuildError as error:
@@ -17,7 +17,7 @@ def compiled() -> native.Core:
 
 
 @pytest.fixture(params=["python", "compiled"])
-def either_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> native.Core | None:
-    core = None if request.param == "python" else request.getfixturevalue("compiled")
+def either_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> native.Core:
+    core: native.Core = native.PYTHON if request.param == "python" else request.getfixturevalue("compiled")
     monkeypatch.setattr(native, "core", lambda: core)
     return core

@@ -93,7 +93,7 @@ class MemoryNetwork:
         port = self.ports.get(destination)
         if port is not None and port.receiver is not None:
             # As the endpoint does it: bytes with the compiled core, else views.
-            view = memoryview if native.core() is None else bytes
+            view = bytes if native.core().is_compiled else memoryview
             port.receiver(source, [view(datagram) for datagram in datagrams])
 
     def _damage(self, datagram: bytes) -> bytes | None:

@@ -13,7 +13,7 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.client.health import HealthOptions
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol.block import Place
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members

@@ -16,7 +16,7 @@ from hostlib.protocol.errors import PutRefusedError
 from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, delete_message
 from hostlib.storage.joining import SETTLED_S
-from hostlib.storage.store import StoreOptions
+from hostlib.storage.store_options import StoreOptions
 from tests.hostlib.sealed import TENANT, fragments
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 

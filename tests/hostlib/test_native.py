@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import subprocess
 import sys
+import weakref
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,11 +21,11 @@ from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import native
-from hostlib.client import lane
 from hostlib.client.client import Client
-from hostlib.client.lane import Request
-from hostlib.native import Core
+from hostlib.native import PYTHON, CompiledCore, Core, flow_window
 from hostlib.native.build import BuildError, build, library
+from hostlib.native.lane import POOL, Lane, Request
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferError
 from hostlib.protocol.members import Members
@@ -46,18 +48,19 @@ def test_the_layout_is_that_of_the_wire_format(compiled: Core) -> None:
         at += bits // 8
     theirs = {name: value for name, value in vars(compiled).items() if isinstance(value, int | float)}
     assert len(theirs) > 20
-    ours = vars(wire) | vars(lane) | vars(native) | offsets
+    ours = vars(wire) | vars(flow_window) | vars(native) | offsets | {"is_compiled": 1}
     assert theirs == {name: ours.get(name) for name in theirs}
+    assert vars(compiled)["POOL"] == POOL
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 560, 1500])
-def test_the_checksum_is_zlibs(compiled: Core, length: int) -> None:
+def test_the_checksum_is_zlibs(compiled: CompiledCore, length: int) -> None:
     data = random.Random(length).randbytes(length)
     assert compiled.crc32(data) == compiled.crc32(data, True) == zlib.crc32(data)
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
-def test_tags_are_hashlibs(compiled: Core, kind: int) -> None:
+def test_tags_are_hashlibs(compiled: CompiledCore, kind: int) -> None:
     """Of as many messages as are hashed side by side, and of more and fewer."""
     chance = random.Random(kind)
     state = compiled.tag_state(SEAL.tag_key)
@@ -80,7 +83,7 @@ def test_tags_are_hashlibs(compiled: Core, kind: int) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 16, 32, 64])
-def test_tags_are_made_with_keys_of_any_length(compiled: Core, length: int) -> None:
+def test_tags_are_made_with_keys_of_any_length(compiled: CompiledCore, length: int) -> None:
     key = bytes(range(length))
     message = wire.encode(wire.Message(wire.OP_VALUE, KEY, 0, 1, value=bytes(512)))
     proof = blake2b(message[32:64] + message[80:592], key=key, digest_size=16).digest()
@@ -91,17 +94,17 @@ def test_tags_are_made_with_keys_of_any_length(compiled: Core, length: int) -> N
 
 
 def test_requests_are_made_as_one_by_one(compiled: Core) -> None:
-    made = compiled.new_requests(Request, "owner", 1, 300)
-    assert all(type(request) is Request for request in made)
+    made = compiled.new_requests("owner", 1, 300)
+    assert all(type(request) is compiled.Request for request in made)
     fields = Request.__slots__
     assert [[getattr(one, name) for name in fields] for one in made] == [
-        [getattr(Request("owner", number), name) for name in fields] for number in range(1, 300)
+        [getattr(core.Request("owner", number), name) for name in fields]
+        for number in range(1, 300)
+        for core in (PYTHON if number % 2 else compiled,)
     ]
     for first, end in ((-1, 3), (3, 2), (0, 1 << 40)):
         with pytest.raises(ValueError, match="fragments"):
-            compiled.new_requests(Request, "owner", first, end)
-    with pytest.raises(AttributeError, match="owner"):
-        compiled.new_requests(object, "owner", 0, 1)
+            compiled.new_requests("owner", first, end)
 
 
 class Hearsay:
@@ -211,7 +214,7 @@ def test_bursts_change_nothing_but_the_cost(
     compiled: Core, monkeypatch: pytest.MonkeyPatch, seed: int, how: str
 ) -> None:
     counting = Counting(compiled, "take_values")
-    monkeypatch.setattr(native, "core", lambda: None)
+    monkeypatch.setattr(native, "core", lambda: PYTHON)
     reference = play(seed, how)
     monkeypatch.setattr(native, "core", lambda: counting)
     assert play(seed, how) == reference
@@ -224,9 +227,9 @@ def test_without_a_compiler_the_hosts_run_in_python(monkeypatch: pytest.MonkeyPa
     with pytest.raises(BuildError, match="no C compiler"):
         build()
     assert not library().exists()
-    told = [sys.executable, "-c", "from hostlib import native; print(native.core())"]
+    told = [sys.executable, "-c", "from hostlib import native; print(native.core().is_compiled)"]
     done = subprocess.run(told, env={"WEIR_PURE": "1"}, capture_output=True, text=True, check=True)
-    assert done.stdout == "None\n"
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.slow
@@ -237,44 +240,95 @@ def test_hostile_bursts_find_nothing_in_sanitized_code() -> None:
     assert "3,000 bursts" in done.stdout
 
 
-ANSWERS = st.lists(
+STEPS = st.lists(
     st.tuples(
-        st.integers(1, 9), st.floats(0.0, 0.3), st.none() | st.integers(0, 3000), st.booleans(), st.booleans()
+        st.sampled_from(
+            ["answers", "answers", "shared", "add", "launched", "drop", "again", "feel", "expire"]
+        ),
+        st.integers(1, 9),
+        st.floats(0.0, 0.5),
+        st.none() | st.integers(0, 3000),
     ),
     max_size=60,
 )
-"""How many, how much later, the backlog, whether shared, whether something timed out before."""
+"""What happens, to how many, how much later, and the backlog."""
 
 
-@given(ANSWERS)
-def test_a_lane_settles_many_as_one_after_the_other(compiled: Core, answers: list[Any]) -> None:
-    lanes = [lane.Lane[str]("home", lane.LaneOptions(), core=core) for core in (None, compiled)]
-    flying: list[list[Request[str]]] = [[], []]
-    for one in lanes:
-        one.add([Request("owner", number) for number in range(700)])
-    now_s = 1.0
-    for count, later_s, backlog_ms, merged, expires in answers:
-        now_s += later_s
-        for one, sent, core in zip(lanes, flying, (None, compiled), strict=True):
-            if expires:
-                one.expire(now_s)
-            sent.extend(one.take(now_s))
-            some = [sent.pop(0) for _ in range(min(count, len(sent)))]
-            if core is not None and some:
-                backlogs_ms = None if backlog_ms is None else [backlog_ms] * len(some)
-                core.settle(one, some, now_s, backlogs_ms, merged)
-            for request in some if core is None else ():
-                one.settle(request, now_s, backlog_ms, merged)
-        python, native_ = (
-            (
+class Played:
+    """Two lanes of one home that go through steps, with requests of one core."""
+
+    def __init__(self, core: Core, home: str) -> None:
+        trips = core.RoundTrips()
+        self.core, self.number = core, 0
+        self.lanes: list[Lane[str]] = [core.Lane(home, LaneOptions(), trips) for _ in range(2)]
+        self.sent: list[Request[str]] = []
+        self.add(40)
+
+    def add(self, count: int) -> None:
+        for lane in self.lanes:
+            lane.add(self.new(count))
+
+    def new(self, count: int) -> list[Request[str]]:
+        self.number += count
+        return self.core.new_requests("owner", self.number - count, self.number)
+
+    def step(self, what: str, count: int, now_s: float, backlog_ms: int | None) -> list[Any]:
+        some = [self.sent.pop(0) for _ in range(min(count, len(self.sent)))]
+        lane, seen = self.lanes[count % 2], list[Any]()
+        if what in ("answers", "shared"):
+            for request in some:
+                assert request.lane is not None
+                request.lane.settle(request, now_s, backlog_ms, what == "shared")
+        elif what == "add":
+            self.add(count)
+        elif what == "launched":
+            lane.launched([*some, *self.new(count)], now_s)
+        elif what == "drop":
+            self.core.drop(some)
+        elif what == "again":
+            for request in some:
+                lane.again(request)
+        elif what == "feel":
+            lane.feel(backlog_ms or 0)
+        else:
+            for parts in lane.expire(now_s):
+                seen += [(one.fragment, one.tries, one.done) for one in parts]
+        for one in self.lanes:
+            taken = one.take(now_s, None if count % 3 else 2 * count)
+            self.sent += taken
+            seen += [(r.fragment, r.tries, r.first_sent_s, r.sent_s, r.timeout_s, r.flags) for r in taken]
+            seen += [
                 one.window,
                 one.allowed,
                 one.in_flight,
                 one.timeout_s,
                 one.oldest_s(),
-                one._backlog_s,
-                one._heard_s,
-            )
-            for one in lanes
-        )
+                one.waits,
+                one.busy,
+            ]
+            seen.append(one.earliest_timeout_s())
+        return seen
+
+
+@given(STEPS, st.sampled_from(["10.0.0.101", POOL]))
+def test_lanes_are_alike(compiled: Core, steps: list[Any], home: str) -> None:
+    played, now_s = [Played(core, home) for core in (PYTHON, compiled)], 1.0
+    for what, count, later_s, backlog_ms in steps:
+        now_s += later_s
+        python, native_ = (one.step(what, count, now_s, backlog_ms) for one in played)
         assert python == native_
+
+
+def test_a_lane_that_nobody_has_any_more_is_collected_with_its_requests(compiled: Core) -> None:
+    class Owner:
+        pass
+
+    owner = Owner()
+    gone = weakref.ref(owner)
+    lane: Lane[Owner] = compiled.Lane("home", LaneOptions())
+    lane.add(compiled.new_requests(owner, 0, 9))
+    lane.take(1.0)
+    owner.lane = lane  # type: ignore[attr-defined]
+    del owner, lane
+    gc.collect()
+    assert gone() is None

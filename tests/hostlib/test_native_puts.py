@@ -14,7 +14,6 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib import native
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import Request
 from hostlib.native import Core
 from hostlib.protocol import wire
 from hostlib.protocol.block import Block
@@ -138,7 +137,7 @@ def test_bursts_change_nothing_but_the_cost(
     compiled: Core, monkeypatch: pytest.MonkeyPatch, seed: int, replicas: int
 ) -> None:
     counting = Counting(compiled, "take_acks")
-    monkeypatch.setattr(native, "core", lambda: None)
+    monkeypatch.setattr(native, "core", lambda: native.PYTHON)
     reference = play(seed, replicas)
     monkeypatch.setattr(native, "core", lambda: counting)
     for number, (theirs, ours) in enumerate(zip(play(seed, replicas), reference, strict=True)):
@@ -147,7 +146,10 @@ def test_bursts_change_nothing_but_the_cost(
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_what_came_in_runs_and_what_came_alone_make_one_block(compiled: Core, length: int) -> None:
+def test_what_came_in_runs_and_what_came_alone_make_one_block(
+    compiled: Core, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(native, "core", lambda: compiled)
     key = bytes(16)
     content = block_content(key, length)
     messages = fragments(wire.OP_PUT, key, content)
@@ -155,28 +157,31 @@ def test_what_came_in_runs_and_what_came_alone_make_one_block(compiled: Core, le
     puts = [wire.encode(message) for message in messages]
     write = (TENANT, key, WRITE, "")
     for alone in sorted({0, len(puts) // 3, len(puts) // 2, len(puts) - 1}):
-        assembly = Assembly(4, core=compiled)
+        assembly = Assembly(4)
         done = [assembly.add(message) for message in messages[:alone]]
-        taken, block = assembly.add_run(compiled, write, len(puts), puts, alone, len(puts) - alone)
+        taken, block = assembly.add_run(write, len(puts), puts, alone, len(puts) - alone)
         assert (taken, [*done, block][-1]) == (len(puts) - alone, Block(WRITE, content, tags))
         assert len(assembly) == 0
 
 
-def test_a_flood_that_comes_in_runs_gives_way_to_itself(compiled: Core) -> None:
+def test_a_flood_that_comes_in_runs_gives_way_to_itself(
+    compiled: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Writes that begin while there is no room are taken as quickly as others, and the bounds are kept."""
+    monkeypatch.setattr(native, "core", lambda: compiled)
     honest = fragments(wire.OP_PUT, bytes(16), block_content(bytes(16), LENGTHS[-1]))
     puts = [wire.encode(message) for message in honest]
-    assembly = Assembly(8, 1 << 20, compiled)
+    assembly = Assembly(8, 1 << 20)
     for number in range(1, 100):
         first = fragments(wire.OP_PUT, bytes([number]) * 16, block_content(bytes(16), 2000))[0]
         write = (TENANT, first.key, WRITE, "10.0.0.9")
-        assert assembly.add_run(compiled, write, first.fragments, [wire.encode(first)], 0, 1) == (1, None)
+        assert assembly.add_run(write, first.fragments, [wire.encode(first)], 0, 1) == (1, None)
         assert len(assembly) <= 8
         if number == 50:
             write = (TENANT, bytes(16), WRITE, "10.0.0.1")
-            assert assembly.add_run(compiled, write, len(puts), puts, 0, len(puts) - 1)[1] is None
+            assert assembly.add_run(write, len(puts), puts, 0, len(puts) - 1)[1] is None
     write = (TENANT, bytes(16), WRITE, "10.0.0.1")
-    taken, block = assembly.add_run(compiled, write, len(puts), puts, len(puts) - 1, 1)
+    taken, block = assembly.add_run(write, len(puts), puts, len(puts) - 1, 1)
     assert (taken, block is not None) == (1, True)
     assert assembly.given_up == 92
 
@@ -196,6 +201,6 @@ def test_nothing_is_read_beyond_what_is_there(compiled: Core) -> None:
         compiled.join({0: (bytes(511), bytes(16)), 1: put}, 2)
     state = compiled.tag_state(bytes(32))
     for fragment, content, tags in ((2, bytes(1024), [b""] * 9), (1, bytes(1024), [b""])):
-        requests = compiled.new_requests(Request, None, fragment, fragment + 1)
+        requests = compiled.new_requests(None, fragment, fragment + 1)
         with pytest.raises(ValueError, match="no fragment"):
             compiled.encode_puts(requests, 0, put, 0, content, tags, state)

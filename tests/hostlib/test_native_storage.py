@@ -18,7 +18,8 @@ from hostlib.protocol.content import block_content, derivation, derived_write
 from hostlib.protocol.members import Members
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
-from hostlib.storage.store import BlockStore, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import StoreOptions
 from hostlib.transport.transport import Receiver
 from tests.hostlib.bursts import spoil
 from tests.hostlib.sealed import SEAL, TENANT, fragments
@@ -106,7 +107,7 @@ def play(seed: int, dram_bytes: int, tenant_bytes: int = 0) -> list[Any]:
             for _ in range(chance.randint(1, 5)):
                 burst += (some_gets if chance.random() < 0.6 else some_puts)(chance)
             damage(burst, chance)
-            view = memoryview if native.core() is None else bytes
+            view = bytes if native.core().is_compiled else memoryview
             transport.receiver(chance.choice(ADDRESSES), [view(datagram) for datagram in burst])
             seen.append([transport.sent[:], list(store._dram.items()), store.sizes(), asdict(store.stats)])
             seen.append([asdict(node.stats), dict(node._successors._next), dict(store._tenant_bytes)])
@@ -144,7 +145,7 @@ def test_bursts_change_nothing_but_the_cost(
             kept += count
             return count
 
-    monkeypatch.setattr(native, "core", lambda: None)
+    monkeypatch.setattr(native, "core", lambda: native.PYTHON)
     reference = play(seed, dram_bytes, tenant_bytes)
     monkeypatch.setattr(native, "core", Counting)
     for number, (theirs, ours) in enumerate(

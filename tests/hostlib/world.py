@@ -19,7 +19,8 @@ from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
-from hostlib.storage.store import BlockStore, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import StoreOptions
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork, commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, TENANT
 

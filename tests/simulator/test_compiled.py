@@ -93,7 +93,7 @@ def test_a_build_belongs_to_its_sources_and_what_they_import_as_they_are(
         (tmp_path / "simulator/client.py", b"", b"#"),
         (tmp_path / "controller/pool/hit_meter.py", b"", b"#"),  # its constants are compiled in
         (
-            tmp_path / "hostlib/client/lane.py",
+            tmp_path / "hostlib/native/lane.py",
             b"float",
             b"int",
         ),  # the type of an option that compiled code reads

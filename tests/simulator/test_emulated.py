@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from experiments.simulate.kinds import figures
-from hostlib.client.lane import LaneOptions
 from hostlib.client.pushed import PushedOptions
+from hostlib.native.lane_options import LaneOptions
 from scenario import Scenario
 from scenario.machine import Machine
 from simulator.client import Client

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.simulate.bench import generated
+from experiments.simulate.kinds import generated
 from scenario import Scenario
 from simulator.simulation import simulate
 

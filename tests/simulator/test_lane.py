@@ -1,11 +1,11 @@
-"""Windows over parts of blocks, as hostlib.client.lane has them over fragments."""
+"""Windows over parts of blocks, as hostlib.native.lane has them over fragments."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostlib import native
-from hostlib.client.lane import Lane as HostLane
-from hostlib.client.lane import LaneOptions, Request
+from hostlib.native.lane import Lane as HostLane
+from hostlib.native.lane import Request
+from hostlib.native.lane_options import LaneOptions
 from simulator.lane import Item, Lane
 
 
@@ -63,12 +63,11 @@ ANSWERS = st.tuples(st.floats(0.0, 0.3), st.none() | st.integers(0, 200), st.boo
 """How much later, the home's backlog (None: from a pool), and whether the reply was shared."""
 
 
-@given(st.lists(ANSWERS, max_size=300), st.booleans())
+@given(st.lists(ANSWERS, max_size=300))
 def test_as_many_fragments_may_be_in_flight_as_at_a_host(
-    answers: list[tuple[float, int | None, bool]], compiled: bool
+    answers: list[tuple[float, int | None, bool]],
 ) -> None:
-    core = native.core() if compiled else None
-    host, lane, now_s = HostLane[str]("home", LaneOptions(), core=core), Lane[Part](LaneOptions()), 1.0
+    host, lane, now_s = HostLane[str]("home", LaneOptions()), Lane[Part](LaneOptions()), 1.0
     waiting = [Request("owner", number) for number in range(len(answers) + LaneOptions().max_window)]
     host.add(waiting)
     lane.waiting.extend(Part(1) for _ in waiting)

@@ -3,7 +3,7 @@
 import pytest
 
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from simulator.emulated.lanes import LiveLanes
 from simulator.lane import Lane
 from simulator.lanes import Lanes

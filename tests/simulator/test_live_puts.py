@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from simulator.emulated.lanes import LiveLanes
 from simulator.emulated.live_puts import LivePuts
 from simulator.events import Loop

@@ -21,23 +21,32 @@ from topologies.star import star
 ROOT = Path(__file__).parents[2]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 WATCHED = """
-import subprocess, time
+import subprocess, threading, time
 from tests.topologies.test_network import BrokenEngine
 from topologies.network import Network
 from topologies.shaping import require
 from topologies.star import star
 
 monitor = subprocess.Popen(["ip", "-o", "monitor", "link"], stdout=subprocess.PIPE, text=True)
+lines = []
+threading.Thread(target=lambda: lines.extend(iter(monitor.stdout.readline, "")), daemon=True).start()
+
+def until_seen(name):
+    "Events come in order: who has seen this one has seen all before."
+    while not any(name in line for line in tuple(lines)):
+        subprocess.run(f"ip link add {name} type veth && ip link del {name}", shell=True, check=True)
+        time.sleep(0.01)
+
 try:
-    time.sleep(0.3)
-    subprocess.run("ip link add weir-seen type veth && ip link del weir-seen", shell=True, check=True)
+    until_seen("weir-seen")
     with Network(star(2, 1, 1e7), BrokenEngine()):
         pass
     require(0.0, requests_first=True)
-    time.sleep(0.3)
+    until_seen("weir-end")
 finally:
-    monitor.terminate()
-    print(monitor.communicate()[0])
+    monitor.kill()
+    monitor.wait()
+    print("".join(lines))
 """
 CHECK = "from topologies.machine_check import check_machine; check_machine()"
 

@@ -9,8 +9,8 @@ import socket
 import struct
 import sys
 
+from hostlib.native.python_sockets import UDP_SEGMENT
 from hostlib.protocol.wire import KV_HEADER_BYTES, KV_PORT, Message, encode, op_of
-from hostlib.transport.endpoint import UDP_SEGMENT
 
 BATCH = 5
 """Datagrams that a host hands to the kernel as one."""

@@ -34,10 +34,6 @@ def test_prefill_is_about_two_operations_a_weight_and_token() -> None:
         assert spec.prefill_ops(1, 0) == pytest.approx(2 * spec.weights, rel=0.25)
 
 
-def test_what_is_queued_before_a_fetch_is_waited_for() -> None:
-    assert CostModel().fetch_s(1e9, 8e9, 1e9) == pytest.approx(2.0)
-
-
 def test_decode_grows_with_context_and_shrinks_with_batch() -> None:
     cost = CostModel()
     assert 0 < cost.decode_s(100, 1000) < cost.decode_s(100, 100_000)

@@ -49,11 +49,11 @@ class ForkedProcess:
                 signal.pidfd_send_signal(self._pidfd, number)
 
     def terminate(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def ended(self, code: int) -> None:

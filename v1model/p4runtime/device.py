@@ -225,7 +225,7 @@ class _EventPump(threading.Thread):
             for event in self._pipeline.data_plane.wait_events(EVENT_WAIT_S):
                 try:
                     self._listener(self._pipeline.encode_event(event, time.time_ns()))
-                except (DataPlaneError, KeyError):
+                except Exception:  # whatever a P4Info leads to, others of its events can be told
                     # For example a digest that the given P4Info leaves out: nobody could read it.
                     logger.warning("an event has no place in the P4Info: %s", type(event).__name__)
 

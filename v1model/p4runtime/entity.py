@@ -14,6 +14,7 @@ INSERT = p4runtime_pb2.Update.INSERT
 MODIFY = p4runtime_pb2.Update.MODIFY
 DELETE = p4runtime_pb2.Update.DELETE
 MAX_INT64 = (1 << 63) - 1
+MAX_METADATA_BYTES = 4096  # of an entry or group; the server keeps them beside the data plane
 
 
 class EntityHandler(Protocol):
@@ -30,18 +31,23 @@ class Answer:
     """Gathers the entities of a read in responses of a size that clients accept (gRPC's 4 MB)."""
 
     ENTITIES = 256
+    BYTES = 1 << 20
 
     def __init__(self) -> None:
         self._responses = [p4runtime_pb2.ReadResponse()]
-        self._count = 0
+        self._count = self._bytes = 0
+        self._last: p4runtime_pb2.Entity | None = None
 
     def add(self) -> p4runtime_pb2.Entity:
         """A new entity to fill."""
-        if self._count == self.ENTITIES:
+        if self._last is not None:
+            self._bytes += self._last.ByteSize()
+        if self._count == self.ENTITIES or self._bytes >= self.BYTES:
             self._responses.append(p4runtime_pb2.ReadResponse())
-            self._count = 0
+            self._count = self._bytes = 0
         self._count += 1
-        return self._responses[-1].entities.add()
+        self._last = self._responses[-1].entities.add()
+        return self._last
 
     def take_full(self) -> list[p4runtime_pb2.ReadResponse]:
         """The responses to which nothing will be added."""
@@ -55,6 +61,13 @@ class Answer:
 
 def invalid(reason: str) -> DataPlaneError:
     return DataPlaneError("INVALID_ARGUMENT", reason)
+
+
+def check_metadata(metadata: bytes) -> None:
+    """What a controller has an entity remember is bounded."""
+    if len(metadata) > MAX_METADATA_BYTES:
+        message = f"metadata of {len(metadata)} bytes; at most {MAX_METADATA_BYTES} are possible"
+        raise DataPlaneError("RESOURCE_EXHAUSTED", message)
 
 
 def require_modify(update_type: int, kind: str) -> None:

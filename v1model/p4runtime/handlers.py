@@ -3,19 +3,25 @@
 To gRPC each is a stream of bytes: so a call can be given up before its request is there (calls.py), and a
 message is parsed by the thread that needs it and not by the one that all calls share. On the wire there is no
 difference.
+
+No other Python runs while a message is parsed, and it may become twenty times as large. So large ones are
+parsed one at a time, the primaries' first, and those that only a primary may send not at all for others.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import grpc
 from google.protobuf import json_format, struct_pb2
 from google.protobuf.message import DecodeError
 
 from v1model.dataplane import DataPlaneError
+from v1model.p4runtime.request_head import KINDS, RequestHead
+from v1model.p4runtime.status import grpc_code
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -28,8 +34,11 @@ if TYPE_CHECKING:
 # The largest device config with its P4Info, or some 100,000 table entries; in memory several times over.
 MAX_MESSAGE_BYTES = 16 << 20
 MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
+MAX_READ_BYTES = 1 << 20  # of a request that changes nothing, which everybody may send
+MAX_PARSED_AT_ONCE_BYTES = 1 << 10  # larger messages wait for a turn
 OWN_SERVICE = "weir.v1model.Switch"
 QUEUE_SERVICE = "weir.v1model.Queues"
+AMessage = TypeVar("AMessage", bound="Message")
 _SERVICE = p4runtime_pb2.DESCRIPTOR.services_by_name["P4Runtime"]
 
 
@@ -44,6 +53,9 @@ class OwnCalls(Protocol):
 
     def call(self, data: bytes) -> bytes:
         """Return the answer to a Thrift message. Raises DataPlaneError if it is none."""
+
+    def only_reads(self, data: bytes) -> bool:
+        """Return whether a Thrift message changes nothing."""
 
 
 def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message]:
@@ -72,16 +84,18 @@ def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message
 def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHandler[bytes, bytes]:
     """The service weir.v1model.Switch, which is not P4Runtime's, for weir-cli.
 
-    Statistics: what `own` counts, as JSON; the request is empty. Call, for the primary alone: a WriteRequest
-    with one extern entry, whose value is a call of BMv2's Thrift services; the answer is Thrift's, too.
+    Statistics: what `own` counts, as JSON; the request is empty. Call: a WriteRequest with one
+    extern entry, whose value is a call of BMv2's Thrift services; the answer is Thrift's, too. Calls that
+    change something are for the primary alone.
     """
 
     def statistics(_request: Message, _context: grpc.ServicerContext) -> bytes:
         return json.dumps(own.statistics()).encode()
 
     def call(request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext) -> bytes:
-        data = b"".join(update.entity.extern_entry.entry.value for update in request.updates)
-        return service.as_primary(request, context, lambda: own.call(data))
+        data = _own_data(request)
+        as_whom = service.as_reader if own.only_reads(data) else service.as_primary
+        return as_whom(request, context, lambda: own.call(data))
 
     behaviours = {
         "Statistics": partial(
@@ -96,24 +110,32 @@ def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHan
 def queue_handlers(
     service: P4RuntimeService, limit: Callable[[Mapping[str, int], int | None, int | None], None]
 ) -> grpc.GenericRpcHandler[bytes, bytes]:
-    """weir.v1model.Queues/Limit: `limits` by name, `port` and `priority`, both left out for all."""
+    """weir.v1model.Queues/Limit, for the primary alone: a WriteRequest with one extern entry, whose value is
+    a google.protobuf.Struct of `limits` by name, `port` and `priority`, both left out for all."""
 
-    def limit_queues(request: struct_pb2.Struct, context: grpc.ServicerContext) -> bytes:
-        given: dict[str, Any] = json_format.MessageToDict(request)
+    def set_limits(data: bytes) -> bytes:
         try:
+            given: dict[str, Any] = json_format.MessageToDict(struct_pb2.Struct.FromString(data))
             limits = {str(name): int(value) for name, value in given.get("limits", {}).items()}
             place = [None if given.get(name) is None else int(given[name]) for name in ("port", "priority")]
             limit(limits, *place)
-        except (TypeError, ValueError, AttributeError, OverflowError):
-            _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "limits, port and priority must be numbers")
-        except DataPlaneError as error:
-            _refuse(context, getattr(grpc.StatusCode, error.code), str(error))
+        except (DecodeError, TypeError, ValueError, AttributeError, OverflowError):
+            message = "limits, port and priority must be numbers"
+            raise DataPlaneError("INVALID_ARGUMENT", message) from None
         return b""
 
-    behaviour = partial(_answer, service, limit_queues, struct_pb2.Struct, is_stream=False)
+    def limit_queues(request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext) -> bytes:
+        return service.as_primary(request, context, lambda: set_limits(_own_data(request)))
+
+    behaviour = partial(_answer, service, limit_queues, p4runtime_pb2.WriteRequest, is_stream=False)
     return grpc.method_handlers_generic_handler(
         QUEUE_SERVICE, {"Limit": grpc.stream_stream_rpc_method_handler(behaviour)}
     )
+
+
+def _own_data(request: p4runtime_pb2.WriteRequest) -> bytes:
+    """What a request of weir-cli carries."""
+    return b"".join(update.entity.extern_entry.entry.value for update in request.updates)
 
 
 def _answer(
@@ -130,7 +152,7 @@ def _answer(
         data = next(requests, None)
     if data is None:
         _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
-    answer = method(_parsed(kind, data, context), context)
+    answer = method(_parsed(service, kind, data, context), context)
     del data
     if is_stream:
         yield from answer
@@ -142,10 +164,12 @@ def _answer(
 def _converse(
     service: P4RuntimeService, requests: Iterable[bytes], context: grpc.ServicerContext
 ) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
-    return service.StreamChannel(_stream_messages(requests), context)
+    return service.StreamChannel(_stream_messages(service, requests, context), context)
 
 
-def _stream_messages(requests: Iterable[bytes]) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
+def _stream_messages(
+    service: P4RuntimeService, requests: Iterable[bytes], context: grpc.ServicerContext
+) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
     """Raises DataPlaneError for what no controller sends, which ends the stream."""
     for data in requests:
         if len(data) > MAX_STREAM_MESSAGE_BYTES:
@@ -154,16 +178,35 @@ def _stream_messages(requests: Iterable[bytes]) -> Iterator[p4runtime_pb2.Stream
                 f"a stream message of {len(data)} bytes; at most {MAX_STREAM_MESSAGE_BYTES} are possible",
             )
         try:
-            yield p4runtime_pb2.StreamMessageRequest.FromString(data)
+            request = _parsed_in_turn(service, p4runtime_pb2.StreamMessageRequest, data, context)
         except DecodeError:
             raise DataPlaneError("INVALID_ARGUMENT", "a stream message is no StreamMessageRequest") from None
+        yield request
 
 
-def _parsed(kind: type[Message], data: bytes, context: grpc.ServicerContext) -> Message:
+def _parsed(
+    service: P4RuntimeService, kind: type[Message], data: bytes, context: grpc.ServicerContext
+) -> Message:
+    """A call's request, if its sender may make one of this size."""
     try:
-        return kind.FromString(data)
+        if kind in KINDS:
+            if len(data) > MAX_PARSED_AT_ONCE_BYTES:
+                service.check_primary(RequestHead.FromString(data))
+        elif len(data) > MAX_READ_BYTES:
+            message = f"a request of {len(data)} bytes; at most {MAX_READ_BYTES} are possible"
+            raise DataPlaneError("RESOURCE_EXHAUSTED", message)
+        return _parsed_in_turn(service, kind, data, context)
     except DecodeError:
         _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, f"the request is no {kind.DESCRIPTOR.name}")
+    except DataPlaneError as error:
+        _refuse(context, grpc_code(error), str(error))
+
+
+def _parsed_in_turn(
+    service: P4RuntimeService, kind: type[AMessage], data: bytes, context: grpc.ServicerContext
+) -> AMessage:
+    with service.turn(context) if len(data) > MAX_PARSED_AT_ONCE_BYTES else nullcontext():
+        return kind.FromString(data)
 
 
 def _refuse(context: grpc.ServicerContext, code: grpc.StatusCode, details: str) -> NoReturn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError
-from v1model.p4runtime.values import Codec, SignedCodec
+from v1model.p4runtime.values import Codec, SignedCodec, check_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,11 @@ class DataTranslator:
     def __init__(
         self, spec: p4types_pb2.P4DataTypeSpec, type_info: p4types_pb2.P4TypeInfo, codecs: CodecFactory
     ) -> None:
-        self._encode, self._decode = _Builder(type_info, codecs).build(spec)
+        try:
+            self._encode, self._decode = _Builder(type_info, codecs).build(spec)
+        except RecursionError:
+            message = "the P4Info has types of data inside one another too deeply"
+            raise DataPlaneError("INVALID_ARGUMENT", message) from None
 
     def encode(self, values: Sequence[int], message: p4data_pb2.P4Data) -> None:
         """Fills `message`."""
@@ -44,6 +48,7 @@ class _Builder:
         self._codecs = codecs
 
     def build(self, spec: p4types_pb2.P4DataTypeSpec) -> tuple[Encoder, Decoder]:
+        self._codecs.count_parts(1)
         kind = spec.WhichOneof("type_spec")
         builders: dict[str, Callable[[], tuple[Encoder, Decoder]]] = {
             "bitstring": lambda: _bitstring(self._bitstring_codec(spec.bitstring)),
@@ -53,8 +58,8 @@ class _Builder:
             ),
             "tuple": lambda: self._struct(spec.tuple.members, "tuple"),
             "header": lambda: self._header(spec.header.name),
-            "enum": lambda: _named("enum", [m.name for m in self._types.enums[spec.enum.name].members]),
-            "error": lambda: _named("error", list(self._types.error.members)),
+            "enum": lambda: self._enum(spec.enum.name),
+            "error": self._error,
             "serializable_enum": lambda: self._serializable(spec.serializable_enum.name),
             "new_type": lambda: self._new_type(spec.new_type.name),
         }
@@ -62,8 +67,18 @@ class _Builder:
 
     def _bitstring_codec(self, spec: p4types_pb2.P4BitstringLikeTypeSpec) -> Codec:
         if spec.HasField("int"):
+            check_width(spec.int.bitwidth, least=1)
             return SignedCodec(spec.int.bitwidth)
         return self._codecs.codec(spec.bit.bitwidth, "")
+
+    def _enum(self, name: str) -> tuple[Encoder, Decoder]:
+        members = self._types.enums[name].members
+        self._codecs.count_parts(len(members))
+        return _named("enum", [member.name for member in members])
+
+    def _error(self) -> tuple[Encoder, Decoder]:
+        self._codecs.count_parts(len(self._types.error.members))
+        return _named("error", list(self._types.error.members))
 
     def _serializable(self, name: str) -> tuple[Encoder, Decoder]:
         width = self._types.serializable_enums[name].underlying_type.bitwidth
@@ -95,7 +110,9 @@ class _Builder:
         return encode, decode
 
     def _header(self, name: str) -> tuple[Encoder, Decoder]:
-        codecs = [self._bitstring_codec(m.type_spec) for m in self._types.headers[name].members]
+        members = self._types.headers[name].members
+        self._codecs.count_parts(len(members))
+        codecs = [self._bitstring_codec(member.type_spec) for member in members]
 
         def encode(values: Iterator[int], message: p4data_pb2.P4Data) -> None:
             message.header.is_valid = bool(next(values))

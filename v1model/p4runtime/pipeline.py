@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import nullcontext
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import DataPlaneError, DigestList, Output, TableEntry
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Event = Output | DigestList | TableEntry
 
 ENTITIES_AT_ONCE = 256  # that are read without a pause, some 5 ms
+PIECE_S = 0.01  # so long at most, but for a single update or entity that takes longer
 
 _UPDATE_TYPES = frozenset(
     (p4runtime_pb2.Update.INSERT, p4runtime_pb2.Update.MODIFY, p4runtime_pb2.Update.DELETE)
@@ -83,16 +84,20 @@ class Pipeline:
             return [self._write_one(update) for update in updates]
 
     def write_batch(self, batch: Batch, most: int) -> None:
-        """The same for the next `most` updates of a request; the data plane does itself what is plain."""
+        """The same for the next `most` updates of a request, or fewer that take long; the data plane does
+        itself what is plain."""
         with self._lock:
             self._check_in_use()
             results, end = batch.results, min(len(batch.results) + most, len(batch.updates))
+            until_s = time.monotonic() + PIECE_S
             while len(results) < end:
                 done, batch.cursor = self._writer.write(batch.serialized, batch.cursor, end - len(results))
                 results += [None] * done
                 if len(results) < end:
                     results.append(self._write_one(batch.updates[len(results)]))
                     batch.cursor = self._writer.skip(batch.serialized, batch.cursor)
+                if time.monotonic() >= until_s:
+                    break
 
     def write_atomically(
         self, updates: Sequence[p4runtime_pb2.Update], *, pauses_packets: bool
@@ -122,7 +127,7 @@ class Pipeline:
             while not is_done:
                 with turn(), self._lock:
                     self._check_in_use()
-                    is_done = sum(1 for _ in islice(reading, ENTITIES_AT_ONCE)) < ENTITIES_AT_ONCE
+                    is_done = _read_piece(reading)
                 yield from answer.take_full()
         yield answer.take_rest()
 
@@ -179,6 +184,15 @@ class Pipeline:
         if kind not in self._handlers:
             raise DataPlaneError("UNIMPLEMENTED", f"{kind} is not supported by v1model")
         return self._handlers[kind]
+
+
+def _read_piece(reading: Iterator[None]) -> bool:
+    """Whether that was the last one."""
+    until_s = time.monotonic() + PIECE_S
+    for count, _ in enumerate(reading, start=1):
+        if count == ENTITIES_AT_ONCE or time.monotonic() >= until_s:
+            return False
+    return True
 
 
 def _packet_header(name: str, p4info: p4info_pb2.P4Info, program: ir.Program, schema: Schema) -> PacketHeader:

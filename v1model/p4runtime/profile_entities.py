@@ -113,9 +113,10 @@ class GroupHandler(_ProfileHandler):
                 entity.action_profile_group.action_profile_id = profile.id
                 entity.action_profile_group.group_id = group.group_id
                 entity.action_profile_group.max_size = group.max_size
+                watched = dict(group.watched)
                 for member_id, weight in group.members:
                     member = entity.action_profile_group.members.add(member_id=member_id, weight=weight)
-                    if (port := dict(group.watched).get(member_id)) is not None:
+                    if (port := watched.get(member_id)) is not None:
                         as_bytes = (profile.name, group.group_id) not in self._with_numbers
                         encode_watch(port, member, as_bytes=as_bytes)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.dataplane import DataPlaneError, TableEntry
+from v1model.dataplane import DataPlaneError, TableEntry, matched
 from v1model.p4runtime import constraints
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class References:
     def _key_values(self, entry: TableEntry) -> tuple[int | None, ...]:
         """The one number that an entry matches each key with; None where that is not one number."""
         values = []
-        for key, match in zip(_keys(self._tables[entry.table]), entry.matches, strict=True):
+        for key, match in matched(self._tables[entry.table], entry.matches):
             width = key.expression.type.width if isinstance(key.expression.type, ir.Bits) else 1
             value = constraints.matched(key.match_kind, width, match)
             values.append(value if isinstance(value, int) else value.exact)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from v1model.dataplane import CloneSession, DataPlaneError, Replica
-from v1model.p4runtime.entity import DELETE, INSERT, invalid
+from v1model.dataplane import MAX_REPLICAS, CloneSession, DataPlaneError, Replica
+from v1model.p4runtime.entity import DELETE, INSERT, check_metadata, invalid
 from v1model.p4runtime.values import BitsCodec
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from v1model.dataplane import DataPlane
     from v1model.p4runtime.entity import Answer
     from v1model.p4runtime.references import References
 
+Config = TypeVar("Config")
 MAX_INSTANCE = (1 << 16) - 1  # standard_metadata.egress_rid is bit<16>
 
 _port_codec = BitsCodec(9)  # standard_metadata.egress_port is bit<9>
@@ -55,6 +56,7 @@ class ReplicationHandler:
             self._data_plane.set_multicast_group(group, None)
             self._metadata.pop(group, None)
             return
+        check_metadata(message.metadata)
         self._data_plane.set_multicast_group(group, _decode_replicas(message.replicas))
         _mark(self._groups_with_bytes, group, message.replicas)
         self._metadata.pop(group, None)
@@ -76,10 +78,8 @@ class ReplicationHandler:
         _mark(self._sessions_with_bytes, session, message.replicas)
 
     def _read_groups(self, wanted: int, answer: Answer) -> Iterator[None]:
-        for group, replicas in self._data_plane.multicast_groups().items():
+        for group, replicas in _chosen(self._data_plane.multicast_groups(), wanted):
             yield
-            if wanted not in (0, group):
-                continue
             entity = answer.add()
             message = entity.packet_replication_engine_entry.multicast_group_entry
             message.multicast_group_id = group
@@ -87,16 +87,21 @@ class ReplicationHandler:
             _encode_replicas(replicas, message.replicas, as_bytes=group in self._groups_with_bytes)
 
     def _read_sessions(self, wanted: int, answer: Answer) -> Iterator[None]:
-        for session, config in self._data_plane.clone_sessions().items():
+        for session, config in _chosen(self._data_plane.clone_sessions(), wanted):
             yield
-            if wanted not in (0, session):
-                continue
             entity = answer.add()
             message = entity.packet_replication_engine_entry.clone_session_entry
             message.session_id = session
             message.class_of_service = config.class_of_service
             message.packet_length_bytes = config.packet_length_bytes
             _encode_replicas(config.replicas, message.replicas, as_bytes=session in self._sessions_with_bytes)
+
+
+def _chosen(existing: Mapping[int, Config], wanted: int) -> list[tuple[int, Config]]:
+    """The group or session of an id, all for 0, as they are now."""
+    if not wanted:
+        return list(existing.items())
+    return [(wanted, existing[wanted])] if wanted in existing else []
 
 
 def _check_existence(update_type: int, kind: str, own_id: int, existing: Iterable[int]) -> None:
@@ -109,6 +114,9 @@ def _check_existence(update_type: int, kind: str, own_id: int, existing: Iterabl
 
 
 def _decode_replicas(messages: Sequence[p4runtime_pb2.Replica]) -> tuple[Replica, ...]:
+    if len(messages) > MAX_REPLICAS:
+        message = f"{len(messages)} replicas; a group or session has at most {MAX_REPLICAS}"
+        raise DataPlaneError("RESOURCE_EXHAUSTED", message)
     replicas = tuple(_decode_replica(message) for message in messages)
     if len(set(replicas)) < len(replicas):
         raise invalid("two replicas have the same port and instance")

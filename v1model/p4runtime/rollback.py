@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from v1model.dataplane import DataPlaneError
@@ -29,6 +30,8 @@ _NAMES = {
     "value_set_entry": ("value_set_id",),
     "digest_entry": ("digest_id",),
 }
+MAX_CPU_S = 2.0  # everything else waits meanwhile, and what undoes the updates is kept
+_TOO_LONG = f"a batch that can be undone takes {MAX_CPU_S:.0f} s of CPU at most: send fewer updates at a time"
 _ABORTED = DataPlaneError("ABORTED", "another update of the batch failed, so nothing of it was written")
 Inverse = list[tuple[int, p4runtime_pb2.Entity]]
 
@@ -40,11 +43,14 @@ def write_all_or_none(
     direct: DirectResources,
 ) -> list[DataPlaneError | None]:
     """Write updates in order; after an error undo those before it. Then every update has an error, which is
-    ABORTED but for the one that failed. `handler` gives that of a kind of entity, `write` does one
-    update; `direct` is of all tables."""
+    ABORTED but for the one that failed, or that there was no time for. `handler` gives that of a kind of
+    entity, `write` does one update; `direct` is of all tables."""
     done: list[Inverse] = []
+    until_s = time.thread_time() + MAX_CPU_S
     for position, update in enumerate(updates):
         try:
+            if time.thread_time() > until_s:
+                raise DataPlaneError("RESOURCE_EXHAUSTED", _TOO_LONG)
             inverse = _inverse(update, handler, direct)
             error = write(update)
         except DataPlaneError as raised:

@@ -34,7 +34,8 @@ MAX_ENTITIES = 65_536  # of a Read
 # Updates that are written without a pause, at most some 10 ms: so long do packets for and from the
 # controller, reads, other roles' writes and the election of a new primary wait.
 UPDATES_AT_ONCE = 256
-# A stream message of somebody who is no primary is refused; who sends many gets his answers slowly.
+# Between two stream messages of those who are no primaries, all of them together, and between two elections
+# that streams with a role ask for: who sends many gets his answers slowly.
 REFUSAL_PAUSE_S = 0.01
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class P4RuntimeService:
         self._sessions_lock = threading.Lock()
         self.calls = Calls()
         self._turns = Turns()
+        self._refusals = threading.Lock()  # whoever holds it lets REFUSAL_PAUSE_S pass
         # Held for each piece of a Write and while roles change hands, so that none changes within a piece.
         self._write_lock = threading.Lock()
 
@@ -74,7 +76,7 @@ class P4RuntimeService:
         self, request: p4runtime_pb2.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.SetForwardingPipelineConfigResponse:
         def check() -> None:
-            self._check_primary(request)
+            self.check_primary(request)
             if not context.is_active():
                 raise DataPlaneError("ABORTED", "the client is gone")
 
@@ -123,14 +125,14 @@ class P4RuntimeService:
         pipeline = self._pipeline_to_write(request)
         if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
             pauses = request.atomicity == p4runtime_pb2.WriteRequest.DATAPLANE_ATOMIC
-            with self._turn(context), self._write_lock:
-                self._check_primary(request)
+            with self.turn(context), self._write_lock:
+                self.check_primary(request)
                 return pipeline.write_atomically(request.updates, pauses_packets=pauses)
         batch = Batch(request)
         while True:
             try:
-                with self._turn(context), self._write_lock:
-                    self._check_primary(request)
+                with self.turn(context), self._write_lock:
+                    self.check_primary(request)
                     pipeline.write_batch(batch, UPDATES_AT_ONCE)
             except DataPlaneError as error:
                 if not batch.results:
@@ -140,7 +142,7 @@ class P4RuntimeService:
                 return batch.results
 
     def _pipeline_to_write(self, request: p4runtime_pb2.WriteRequest) -> Pipeline:
-        self._check_primary(request)
+        self.check_primary(request)
         pipeline = self.device.pipeline
         is_atomic = request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR
         most = MAX_ATOMIC_UPDATES if is_atomic else MAX_UPDATES
@@ -162,7 +164,7 @@ class P4RuntimeService:
                     f"{len(request.entities)} entities in one request; read at most {MAX_ENTITIES} at a time",
                 )
             with self._running(context):
-                for response in self.device.pipeline.read(request.entities, lambda: self._turn(context)):
+                for response in self.device.pipeline.read(request.entities, lambda: self.turn(context)):
                     with self.calls.for_response(context):
                         yield response
         except DataPlaneError as error:
@@ -221,6 +223,8 @@ class P4RuntimeService:
     def _serve_message(self, session: Session, request: p4runtime_pb2.StreamMessageRequest) -> None:
         session.wait_for_room()  # who does not read is not listened to
         if request.HasField("arbitration"):
+            if session.role is not None:
+                self._pause()
             with self._write_lock:
                 if session.role is None:
                     self._check_streams()
@@ -237,7 +241,7 @@ class P4RuntimeService:
     def _handle_message(self, session: Session, request: p4runtime_pb2.StreamMessageRequest) -> None:
         try:
             if not self._arbitration.is_primary(session):
-                time.sleep(REFUSAL_PAUSE_S)
+                self._pause()
                 raise DataPlaneError("PERMISSION_DENIED", "Not primary")
             if request.HasField("packet"):
                 self.device.committed.packet_out(request.packet)
@@ -247,6 +251,10 @@ class P4RuntimeService:
                 raise DataPlaneError("UNIMPLEMENTED", "this kind of stream message is not supported")
         except DataPlaneError as error:
             session.send(stream_error(error, request))
+
+    def _pause(self) -> None:
+        with self._refusals:
+            time.sleep(REFUSAL_PAUSE_S)
 
     def _tell_primaries(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
         for session in self._arbitration.primaries():
@@ -259,7 +267,8 @@ class P4RuntimeService:
         peer = context.peer()
         return any(session.peer == peer for session in self._arbitration.primaries())
 
-    def _turn(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
+    def turn(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
+        """While a piece of a long request is done: one at a time, primaries' first."""
         return self._turns.turn(context.peer(), is_primary=self._is_of_primary(context))
 
     def _running(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
@@ -271,7 +280,19 @@ class P4RuntimeService:
         """Return what `do` answers, if the request is a primary's."""
         try:
             with self._running(context):
-                self._check_primary(request)
+                self.check_primary(request)
+                answer = do()
+        except DataPlaneError as error:
+            _abort(context, error)
+        return answer
+
+    def as_reader(
+        self, request: PrimaryRequest, context: grpc.ServicerContext, do: Callable[[], bytes]
+    ) -> bytes:
+        """Return what `do` answers, whoever asks."""
+        try:
+            with self._running(context):
+                self._check_device(request.device_id)
                 answer = do()
         except DataPlaneError as error:
             _abort(context, error)
@@ -283,7 +304,8 @@ class P4RuntimeService:
         if device_id != self.device.device_id:
             raise DataPlaneError("NOT_FOUND", f"this is device {self.device.device_id}, not {device_id}")
 
-    def _check_primary(self, request: PrimaryRequest) -> None:
+    def check_primary(self, request: PrimaryRequest) -> None:
+        """Raise DataPlaneError if the request names another device, role or election id than a primary's."""
         self._check_device(request.device_id)
         own_id = (
             (request.election_id.high, request.election_id.low) if request.HasField("election_id") else None

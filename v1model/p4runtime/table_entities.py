@@ -9,6 +9,7 @@ from v1model.p4runtime.entity import (
     DELETE,
     INSERT,
     MODIFY,
+    check_metadata,
     decode_counter,
     decode_meter,
     decode_meter_counts,
@@ -52,6 +53,7 @@ class TableHandler:
         table = self._schema.table(message.table_id)
         if update_type != DELETE:
             _check_attributes(table, message)
+        check_metadata(message.metadata)
         if message.is_const:
             raise invalid("is_const is for the server to set")
         if message.is_default_action:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model import ir
-from v1model.dataplane import DataPlaneError, TableEntry, WireTable
+from v1model.dataplane import DataPlaneError, TableEntry, WireTable, matched
 from v1model.p4runtime import constraints
 from v1model.p4runtime.matches import KeyTranslator
 from v1model.protos.p4.config.v1 import p4info_pb2
@@ -54,8 +54,8 @@ class TableTranslator:
         self._actions_by_name = {action.name: action for action in self._actions.values()}
         if missing := {action.action for action in table.actions} - set(self._actions_by_name):
             raise self._invalid(f"the P4Info leaves out its actions {', '.join(sorted(missing))}")
-        self._matched = [key for key in table.keys if key.match_kind != "selector"]
-        names = [key.name for key in self._matched]
+        self._table = table
+        names = [key.name for key in table.keys if key.match_kind != "selector"]
         self._restriction = constraints.restriction_of(info.preamble, "entry_restriction", names)
         self._entry_actions = {ref.id for ref in info.action_refs if ref.scope in _ENTRY_SCOPES}
         self._default_actions = {ref.id for ref in info.action_refs if ref.scope in _DEFAULT_SCOPES}
@@ -94,7 +94,7 @@ class TableTranslator:
         if self._restriction is None:
             return
         values: dict[str, int | constraints.Matched] = {constraints.PRIORITY: entry.priority}
-        for key, match in zip(self._matched, entry.matches, strict=True):
+        for key, match in matched(self._table, entry.matches):
             width = key.expression.type.width if isinstance(key.expression.type, ir.Bits) else 1
             values[key.name] = constraints.matched(key.match_kind, width, match)
         self._restriction.require(values)

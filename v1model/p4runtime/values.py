@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from v1model.protos.p4.config.v1.p4types_pb2 import P4TypeInfo
 
 
+MAX_WIDTH = 65_536  # a varbit's
+MAX_DATA_PARTS = 65_536  # of all types of P4Data in a P4Info: fields, members of enums, structs in structs
+
+
 class Codec(Protocol):
     """Between a value on the wire and the data plane's int."""
 
@@ -101,7 +105,7 @@ class StringCodec:
 
     def _allocate(self, text: str) -> None:
         # Half of the numbers stay for numerals.
-        if len(self._names) >= max(1, 1 << self.width - 1) or len(self._names) >= 1 << 16:
+        if len(self._names) >= max(1, 1 << self.width >> 1) or len(self._names) >= 1 << 16:
             raise DataPlaneError("RESOURCE_EXHAUSTED", f"no number left in bit<{self.width}> for {text!r}")
         value = (1 << self.width) - 1 - len(self._names)
         self._numbers[text], self._names[value] = value, text
@@ -125,9 +129,19 @@ class CodecFactory:
     def __init__(self, type_info: P4TypeInfo) -> None:
         self._new_types = type_info.new_types
         self._strings: dict[str, StringCodec] = {}
+        self._parts_left = MAX_DATA_PARTS
+
+    def count_parts(self, count: int) -> None:
+        """Types of P4Data have so many more parts. Raises DataPlaneError if they are too many: a few types
+        inside one another, twice each, would have more than any machine has room for."""
+        self._parts_left -= count
+        if self._parts_left < 0:
+            message = f"the P4Info's types of data have more than {MAX_DATA_PARTS} parts"
+            raise DataPlaneError("INVALID_ARGUMENT", message)
 
     def codec(self, width: int, type_name: str) -> Codec:
         """For a data plane value of `width` bits whose P4Info says `type_name` ("" if none)."""
+        check_width(width)
         if not type_name or type_name not in self._new_types:
             return BitsCodec(width)
         new_type = self._new_types[type_name]
@@ -135,7 +149,15 @@ class CodecFactory:
             return BitsCodec(width)
         if new_type.translated_type.HasField("sdn_string"):
             return self._strings.setdefault(type_name, StringCodec(width))
-        return TranslatedCodec(width, new_type.translated_type.sdn_bitwidth)
+        sdn_width = new_type.translated_type.sdn_bitwidth
+        check_width(sdn_width)
+        return TranslatedCodec(width, sdn_width)
+
+
+def check_width(width: int, least: int = 0) -> None:
+    """Raise DataPlaneError for a width in a P4Info that no value has."""
+    if not least <= width <= MAX_WIDTH:
+        raise DataPlaneError("INVALID_ARGUMENT", f"the P4Info has a value of {width} bits")
 
 
 def _misfit(data: bytes, type_text: str) -> str:

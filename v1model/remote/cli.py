@@ -19,6 +19,7 @@ from v1model.multicast_nodes import MulticastNodes
 from v1model.remote.data_plane import RemoteDataPlane, running_program
 from v1model.remote.device import REFUSED, DeviceCommands
 from v1model.remote.direct import CounterAndMeterCommands
+from v1model.remote.handles import SessionHandles, SwitchHandles
 from v1model.remote.own_calls import OwnCalls, RemoteNodes, p4runtime_device
 from v1model.remote.profiles import ProfileCommands
 from v1model.remote.queues import QueueCommands
@@ -44,11 +45,13 @@ class DataPlaneCommands:
         data_plane: RemoteDataPlane,
         say: Callable[[str], None],
         nodes: RemoteNodes | None = None,
+        handles: SwitchHandles | None = None,
         more: Mapping[str, Command] | None = None,
     ) -> None:
-        """`nodes`: the multicast nodes of a switch that keeps them; `more`: other commands by name."""
+        """`nodes`, `handles`: of a switch that keeps its multicast nodes and the handles of its entries;
+        `more`: other commands by name."""
         self._say = say
-        tables = TableCommands(data_plane, say)
+        tables = TableCommands(data_plane, say, handles or SessionHandles(data_plane))
         # The commands use no more of a data plane than RemoteDataPlane has.
         self._switch = SwitchCommands(data_plane, say, nodes)  # type: ignore[arg-type]
         self._named: dict[str, Command] = {
@@ -99,7 +102,8 @@ class Commands:
         data_plane, calls = RemoteDataPlane(self._session, program, schema), OwnCalls(self._session)
         device = DeviceCommands(self._session, data_plane, calls, self._say, self._load)
         nodes = RemoteNodes(calls, MulticastNodes(data_plane))
-        self._commands = DataPlaneCommands(data_plane, self._say, nodes, device.commands)
+        handles = SwitchHandles(calls, SessionHandles(data_plane), program.actions)
+        self._commands = DataPlaneCommands(data_plane, self._say, nodes, handles, device.commands)
 
     def run(self, line: str) -> None:
         self._commands.run(line)

@@ -24,6 +24,7 @@ from v1model.p4runtime.entity import decode_counter, decode_meter, encode_counte
 from v1model.p4runtime.schema import ArrayInfo, ProfileInfo, Schema, ValueSetInfo
 from v1model.p4runtime.values import encode_uint
 from v1model.protos.p4.v1 import p4runtime_pb2
+from v1model.thrift.values import entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,8 +94,22 @@ class RemoteDataPlane:
 
     def entries(self, name: str) -> Iterator[TableEntry]:
         entity = p4runtime_pb2.Entity()
+        entity.table_entry.table_id = self._schema.tables_by_name[name].id
+        return self._entries(name, entity)
+
+    def find(self, entry: TableEntry) -> TableEntry:
+        """Return the entry with the same matches and priority, as it is now."""
+        table = next(table for table in self.program.tables if table.name == entry.table)
+        wanted = entry_key(table, entry.matches, entry.priority)
+        entity = self._entity(TableEntry(entry.table, entry.matches, None, entry.priority))
+        for found in self._entries(entry.table, entity):
+            if entry_key(table, found.matches, found.priority) == wanted:
+                return found
+        raise DataPlaneError("NOT_FOUND", f"table {entry.table} has no such entry any more")
+
+    def _entries(self, name: str, entity: p4runtime_pb2.Entity) -> Iterator[TableEntry]:
+        """What a read of table entries returns, without the default entry."""
         table = self._schema.tables_by_name[name]
-        entity.table_entry.table_id = table.id
         for read in self._session.read(entity):
             message = read.table_entry
             if message.is_default_action:
@@ -106,7 +121,8 @@ class RemoteDataPlane:
                 action = table.decode_action(does.action)
             member = does.action_profile_member_id if kind == "action_profile_member_id" else None
             group = does.action_profile_group_id if kind == "action_profile_group_id" else None
-            yield TableEntry(name, matches, action, priority, member, group, is_const=message.is_const)
+            timeout_ns = message.idle_timeout_ns
+            yield TableEntry(name, matches, action, priority, member, group, timeout_ns, message.is_const)
 
     def set_default(self, name: str, action: ActionCall | None) -> None:
         entity = p4runtime_pb2.Entity()

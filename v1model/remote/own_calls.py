@@ -20,6 +20,7 @@ from v1model.thrift.binary import (
     message,
     struct_of,
 )
+from v1model.thrift.calls import only_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,7 +34,8 @@ _MIRRORING = StructOf((I32, I32))
 
 
 class OwnCalls:
-    """Does calls as the primary. Errors are DataPlaneError, UNIMPLEMENTED of what is no weir-switch."""
+    """Does calls, as the primary where they change something. Errors are DataPlaneError, UNIMPLEMENTED of
+    what is no weir-switch."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -41,7 +43,8 @@ class OwnCalls:
     def __call__(self, name: str, *arguments: tuple[Type, Any]) -> Any:
         """Return the result of `service:call`, None for void."""
         fields = [field(number, kind, value) for number, (kind, value) in enumerate(arguments, start=1)]
-        data = self._session.own_call(message(name, CALL, 0, struct_of(*fields)))
+        call = message(name, CALL, 0, struct_of(*fields))
+        data = self._session.own_call(call, only_reads=only_reads(name))
         reader = Reader(io.BytesIO(data).read)
         _, _, answer = reader.message(REPLY, EXCEPTION)
         if reader.kind == EXCEPTION:

@@ -65,13 +65,17 @@ class Session:
             raise DataPlaneError("FAILED_PRECONDITION", "the switch has no program yet")
         return counted
 
-    def own_call(self, data: bytes) -> bytes:
+    def own_call(self, data: bytes, *, only_reads: bool = False) -> bytes:
         """Return a weir-switch's answer to a call of BMv2's services. Other switches answer UNIMPLEMENTED."""
-        self._become_primary()
+        if not only_reads:
+            self._become_primary()
+        return self._call(OWN_CALL, data)
+
+    def _call(self, method: str, data: bytes) -> bytes:
         request = p4runtime_pb2.WriteRequest(device_id=self._device_id)
         request.election_id.low = self._election_id
         request.updates.add().entity.extern_entry.entry.value = data
-        call: Any = self._channel.unary_unary(OWN_CALL, request_serializer=None, response_deserializer=None)
+        call: Any = self._channel.unary_unary(method, request_serializer=None, response_deserializer=None)
         try:
             answer: bytes = call(request.SerializeToString(), timeout=TIMEOUT_S)
         except grpc.RpcError as error:
@@ -91,14 +95,12 @@ class Session:
             raise _error(error) from error
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """Limits queues of a weir-switch (`Switch.limit_queues`). Other switches answer UNIMPLEMENTED."""
+        """Limit queues of a weir-switch (`Switch.limit_queues`), as the primary. Other switches answer
+        UNIMPLEMENTED."""
         request = struct_pb2.Struct()
         request.update({"limits": dict(limits), "port": port, "priority": priority})
-        call: Any = self._channel.unary_unary(QUEUES, request_serializer=None, response_deserializer=None)
-        try:
-            call(request.SerializeToString(), timeout=TIMEOUT_S)
-        except grpc.RpcError as error:
-            raise _error(error) from error
+        self._become_primary()
+        self._call(QUEUES, request.SerializeToString())
 
     def read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
         request = p4runtime_pb2.ReadRequest(device_id=self._device_id, entities=[entity])
@@ -133,13 +135,17 @@ class Session:
         request = p4runtime_pb2.StreamMessageRequest()
         request.arbitration.device_id = self._device_id
         request.arbitration.election_id.low = self._election_id
-        self._requests.put(request)
-        self._answers = self._stub.StreamChannel(iter(self._requests.get, None))
+        requests: queue.Queue[p4runtime_pb2.StreamMessageRequest | None] = queue.Queue()
+        requests.put(request)
+        self._requests = requests
+        self._answers = self._stub.StreamChannel(iter(requests.get, None))
         try:
             answer = next(iter(self._answers))
         except grpc.RpcError as error:
             raise _error(error) from error
         if answer.arbitration.status.code != grpc.StatusCode.OK.value[0]:
+            self._requests.put(None)
+            self._answers.cancel()  # else the next try's election id is in use
             message = "another controller is the primary; give a higher --election-id"
             raise DataPlaneError("PERMISSION_DENIED", message)
         self._is_primary = True

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from v1model.dataplane import MAX_PRIORITY, TableEntry
+from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry, matched, placed
 from v1model.ir import ActionCall
+from v1model.remote.handles import FIRST_ID, NS_PER_MS, has_priority
 from v1model.remote.values import parse_match, parse_value, show_match
-from v1model.stf.names import find
+from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
+from v1model.thrift.values import entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,20 +18,19 @@ if TYPE_CHECKING:
     from v1model import ir
     from v1model.dataplane import Matches
     from v1model.remote.data_plane import RemoteDataPlane
-
-PRIORITY_KINDS = ("ternary", "range", "optional")
-NS_PER_MS = 1_000_000
-FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
+    from v1model.remote.handles import SessionHandles, SwitchHandles
 
 
 class TableCommands:
-    """P4Runtime knows entries by their keys; handles count here, what the table holds when it is first
-    named, then what is added."""
+    """P4Runtime knows entries by their keys; `handles` gives them numbers."""
 
-    def __init__(self, data_plane: RemoteDataPlane, say: Callable[[str], None]) -> None:
-        self._data_plane, self._say = data_plane, say
-        self._handles: dict[str, dict[int, TableEntry]] = {}
-        self._next: dict[str, int] = {}
+    def __init__(
+        self,
+        data_plane: RemoteDataPlane,
+        say: Callable[[str], None],
+        handles: SessionHandles | SwitchHandles,
+    ) -> None:
+        self._data_plane, self._say, self._handles = data_plane, say, handles
         self.commands: dict[str, Callable[[Sequence[str]], None]] = {
             "show_tables": self._show,
             "table_info": self._info,
@@ -49,17 +50,11 @@ class TableCommands:
         }
 
     def _table(self, name: str) -> ir.Table:
-        return find(self._data_plane.program.tables, name, "table")
-
-    def _entries(self, table: str) -> dict[int, TableEntry]:
-        if table not in self._handles:
-            self._handles[table] = dict(enumerate(self._data_plane.entries(table)))
-            self._next[table] = len(self._handles[table])
-        return self._handles[table]
+        return find_whole(self._data_plane.program.tables, name, "table")
 
     def call(self, table: ir.Table, name: str, texts: Sequence[str]) -> ActionCall:
         names = {action.action for action in table.actions}
-        action = find([a for a in self._data_plane.program.actions if a.name in names], name, "action")
+        action = find_whole([a for a in self._data_plane.program.actions if a.name in names], name, "action")
         if len(texts) != len(action.params):
             wanted = ", ".join(param.name for param in action.params) or "none"
             raise ValueError(
@@ -89,7 +84,7 @@ class TableCommands:
         except ValueError as error:
             is_last = f"; the last number, {words[-1]}, is the priority" if priority else ""
             raise ValueError(f"{error}{is_last}") from None
-        self._insert(TableEntry(table.name, matches, call, priority))
+        self._insert(table, TableEntry(table.name, matches, call, priority))
 
     def add_indirect(self, words: Sequence[str], kind: str) -> None:
         """table_indirect_add TABLE MATCH... => HANDLE [PRIORITY]; `kind`: the handle's, member or group."""
@@ -101,9 +96,9 @@ class TableCommands:
             raise ValueError(f"one handle of a {kind} is expected behind =>, not {len(handles)}")
         own_id = parse_number(handles[0]) + FIRST_ID
         if kind == "member":
-            self._insert(TableEntry(table.name, matches, None, priority, member=own_id))
+            self._insert(table, TableEntry(table.name, matches, None, priority, member=own_id))
         else:
-            self._insert(TableEntry(table.name, matches, None, priority, group=own_id))
+            self._insert(table, TableEntry(table.name, matches, None, priority, group=own_id))
 
     def _split(self, table: ir.Table, words: Sequence[str]) -> tuple[Matches, list[str], int]:
         """MATCH... => WORD... [PRIORITY]: what stands before, behind, and P4Runtime's priority."""
@@ -114,19 +109,16 @@ class TableCommands:
         if len(matches) != len(keys):
             raise ValueError(f"table {table.name} has {len(keys)} keys, {len(matches)} matches are given")
         priority = 0
-        if any(key.match_kind in PRIORITY_KINDS for key in keys):
+        if has_priority(table):
             if not params:
                 raise ValueError("this table's entries need a priority, behind the parameters")
             priority = MAX_PRIORITY - parse_number(params.pop())
-        parsed = tuple(parse_match(key, text) for key, text in zip(keys, matches, strict=True))
-        return parsed, params, priority
+        parsed = [parse_match(key, text) for key, text in zip(keys, matches, strict=True)]
+        return placed(table, parsed), params, priority
 
-    def _insert(self, entry: TableEntry) -> None:
-        known = self._entries(entry.table)
+    def _insert(self, table: ir.Table, entry: TableEntry) -> None:
         self._data_plane.insert(entry)
-        handle = self._next[entry.table]
-        self._next[entry.table], known[handle] = handle + 1, entry
-        self._say(f"Entry has been added with handle {handle}")
+        self._say(f"Entry has been added with handle {self._handles.of(table, entry)}")
 
     def _set_default(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
@@ -137,45 +129,45 @@ class TableCommands:
         self._data_plane.set_default(self._table(words[0]).name, None)
 
     def entries(self, table: str) -> list[TableEntry]:
-        """The entries of a table that have handles."""
-        return list(self._entries(table).values())
+        """The entries that a table has now."""
+        return list(self._data_plane.entries(table))
 
-    def located(self, table: str, text: str) -> tuple[int, TableEntry]:
-        handle, known = parse_number(text), self._entries(table)
-        if handle not in known:
-            raise ValueError(f"table {table} has no entry with handle {handle}; table_dump shows them")
-        return handle, known[handle]
+    def located(self, name: str, text: str) -> tuple[int, TableEntry]:
+        """Return the handle that `text` stands for, and its entry as it is now."""
+        table, handle = self._table(name), parse_number(text)
+        try:
+            matches, priority = self._handles.key(table, handle)
+        except DataPlaneError:
+            message = f"table {table.name} has no entry with handle {handle}; table_dump shows them"
+            raise ValueError(message) from None
+        return handle, self._data_plane.find(TableEntry(table.name, matches, None, priority))
 
     def _modify(self, words: Sequence[str]) -> None:
         """table_modify TABLE ACTION HANDLE [=> PARAMETER...]"""
         table = self._table(words[0])
-        handle, entry = self.located(table.name, words[2])
+        _, entry = self.located(table.name, words[2])
         call = self.call(table, words[1], [word for word in words[3:] if word != "=>"])
-        changed = TableEntry(table.name, entry.matches, call, entry.priority)
-        self._data_plane.modify(changed)
-        self._handles[table.name][handle] = changed
+        self._data_plane.modify(entry._replace(action=call, member=None, group=None))
 
     def _delete(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
         handle, entry = self.located(table.name, words[1])
-        self._data_plane.delete(entry)
-        del self._handles[table.name][handle]
+        self._handles.delete(table, handle, entry)
 
     def _clear(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
-        for handle, entry in list(self._entries(table.name).items()):
+        for entry in self.entries(table.name):
             if not entry.is_const:
                 self._data_plane.delete(entry)
-                del self._handles[table.name][handle]
+        self._handles.by_handle(table)  # gives up the handles
 
     def _dump(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
-        for handle, entry in self._entries(table.name).items():
+        for handle, entry in self._handles.by_handle(table).items():
             self._say_entry(table, handle, entry)
 
     def _say_entry(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
-        keys = zip(_match_keys(table), entry.matches, strict=True)
-        shown = ", ".join(f"{key.name}: {show_match(match)}" for key, match in keys)
+        shown = ", ".join(f"{key.name}: {show_match(match)}" for key, match in matched(table, entry.matches))
         priority = f", priority {MAX_PRIORITY - entry.priority}" if entry.priority else ""
         self._say(f"{handle}: {shown}{priority} => {_shown_action(entry)}")
 
@@ -188,8 +180,9 @@ class TableCommands:
         table = self._table(words[0])
         count = len(_match_keys(table))
         matches, _, priority = self._split(table, [*words[1 : count + 1], "=>", *words[count + 1 :]])
-        for handle, entry in self._entries(table.name).items():
-            if (entry.matches, entry.priority) == (matches, priority):
+        wanted = entry_key(table, matches, priority)
+        for handle, entry in self._handles.by_handle(table).items():
+            if entry_key(table, entry.matches, entry.priority) == wanted:
                 self._say_entry(table, handle, entry)
                 return
         raise ValueError(f"table {table.name} has no such entry; table_dump shows them")
@@ -197,13 +190,11 @@ class TableCommands:
     def _set_timeout(self, words: Sequence[str]) -> None:
         """table_set_timeout TABLE HANDLE MILLISECONDS"""
         table = self._table(words[0])
-        handle, entry = self.located(table.name, words[1])
-        changed = entry._replace(idle_timeout_ns=parse_number(words[2]) * NS_PER_MS)
-        self._data_plane.modify(changed)
-        self._handles[table.name][handle] = changed
+        _, entry = self.located(table.name, words[1])
+        self._data_plane.modify(entry._replace(idle_timeout_ns=parse_number(words[2]) * NS_PER_MS))
 
     def _count(self, words: Sequence[str]) -> None:
-        self._say(str(len(self._entries(self._table(words[0]).name))))
+        self._say(str(len(self.entries(self._table(words[0]).name))))
 
 
 def _match_keys(table: ir.Table) -> list[ir.Key]:

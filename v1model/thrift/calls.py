@@ -41,6 +41,12 @@ CRC = Errors({"NOT_FOUND": 1, "INVALID_ARGUMENT": 2}, 3)
 IDS = Errors({"INVALID_ARGUMENT": 0}, 1)
 MULTICAST = Errors({"RESOURCE_EXHAUSTED": 1, "NOT_FOUND": 4}, 5)
 MIRRORING = Errors({"NOT_FOUND": 1}, 1)
+_READS = ("bm_mt_get_entry", "bm_mt_get_entry_from_key", "bm_mt_get_entries")
+
+
+def only_reads(name: str) -> bool:
+    """Return whether the call `service:call` shows entries of tables and changes nothing."""
+    return name.rpartition(":")[2] in _READS
 
 
 class ThriftError(Exception):

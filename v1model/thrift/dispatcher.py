@@ -21,11 +21,12 @@ from v1model.thrift.binary import (
     message,
     struct_of,
 )
-from v1model.thrift.calls import Call, ThriftError
+from v1model.thrift.calls import Call, ThriftError, only_reads
 
 if TYPE_CHECKING:
     from v1model.thrift.services import Services
 
+MAX_READ_BYTES = 64 << 10  # of a call that reads: a key of an entry at most
 UNKNOWN_METHOD, INTERNAL_ERROR = 1, 6  # of TApplicationException
 # Exceptions of BMv2's calls: a code, and the words, which clients of BMv2 skip.
 RAISED = StructOf((I32, STRING))
@@ -52,6 +53,18 @@ class Dispatcher:
         if name.rpartition(":")[2] in _OF_THE_MACHINE:
             raise DataPlaneError("PERMISSION_DENIED", "ports are added with -i of weir-switch, or by Thrift")
         return self.answer(name, sequence, arguments)
+
+    @staticmethod
+    def only_reads(data: bytes) -> bool:
+        """Return whether a message is a call that changes nothing. Anybody may send it, so only a short one
+        is looked at."""
+        if len(data) > MAX_READ_BYTES:
+            return False
+        try:
+            name, _, _ = Reader(io.BytesIO(data).read).message()
+        except (ProtocolError, ValueError, struct.error):
+            return False
+        return only_reads(name)
 
     def answer(self, name: str, sequence: int, arguments: dict[int, Any]) -> bytes:
         """The answer to a call, also where that does not exist or its arguments make no sense."""

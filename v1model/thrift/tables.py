@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from v1model.dataplane import MAX_PRIORITY, CounterValue, DataPlaneError, TableEntry
@@ -111,10 +112,18 @@ class Tables:
 
     bm_mt_indirect_set_entry_ttl = bm_mt_set_entry_ttl
 
-    @call(2, ListOf(ENTRY), TABLE)
-    def bm_mt_get_entries(self, _context: int, table: bytes) -> list[tuple[Any, ...]]:
+    @call(4, ListOf(ENTRY), TABLE)
+    def bm_mt_get_entries(
+        self, _context: int, table: bytes, behind: int | None, most: int | None
+    ) -> list[tuple[Any, ...]]:
+        """All entries in the order of their handles. weir-cli gives two arguments that BMv2 has not, for
+        parts that fit a message: only handles `behind` one, and `most` of them."""
         found = self._table(table)
-        return [self._shown(found, entry) for entry in self._synchronised(found)]
+        entries = self._synchronised(found)
+        if behind is not None:
+            known = self._handles[found.name]
+            entries = islice((entry for entry in entries if known.of(entry) > behind), max(0, most or 0))
+        return [self._shown(found, entry) for entry in entries]
 
     @call(3, ENTRY, TABLE)
     def bm_mt_get_entry(self, _context: int, table: bytes, handle: int) -> tuple[Any, ...]:
@@ -267,11 +276,17 @@ class Tables:
         if entry.action is not None:
             return self._shown_action(entry.action)
         if entry.member is not None:
-            return 2, None, None, entry.member - FIRST_ID, None
-        return 3, None, None, None, (entry.group or FIRST_ID) - FIRST_ID
+            return 2, None, None, _handle(entry.member), None
+        return 3, None, None, None, _handle(entry.group or FIRST_ID)
 
     def _shown_action(self, action: ActionCall) -> tuple[Any, ...]:
         return 1, action.action, action_data(self._switch.program.actions, action), None, None
+
+
+def _handle(own_id: int) -> int:
+    """BMv2's handle of a member or group, as a signed number: those of action sets have big ids."""
+    handle = own_id - FIRST_ID
+    return handle - (1 << 32) if handle >> 31 else handle
 
 
 def _priority(table: ir.Table, options: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from v1model.dataplane import MeterConfig
+from v1model.dataplane import MeterConfig, matched, placed
 from v1model.ir import ActionCall, Bits, KeyMatch
 from v1model.thrift.binary import BOOL, DOUBLE, I32, STRING, ListOf, StructOf
 from v1model.thrift.calls import ThriftError
@@ -61,7 +61,7 @@ def matches_of(table: ir.Table, params: Sequence[dict[int, Any]]) -> Matches:
     keys = matched_keys(table)
     if len(params) != len(keys):
         raise bad_key(f"table {table.name} has {len(keys)} keys, {len(params)} matches are given")
-    return tuple(_match(key, param) for key, param in zip(keys, params, strict=True))
+    return placed(table, (_match(key, param) for key, param in zip(keys, params, strict=True)))
 
 
 def _match(key: ir.Key, param: dict[int, Any]) -> KeyMatch | None:
@@ -82,7 +82,7 @@ def _match(key: ir.Key, param: dict[int, Any]) -> KeyMatch | None:
         return KeyMatch(value & mask, mask=mask) if mask else None
     if kind == RANGE and key.match_kind == "range":
         low, high = (_number(param[6][part], width, key.name) for part in (1, 2))
-        return KeyMatch(low, high=high)
+        return None if (low, high) == (0, full) else KeyMatch(low, high=high)
     if kind == EXACT and key.match_kind in ("exact", "optional"):
         return KeyMatch(_number(param[2][1], width, key.name))
     if kind == VALID and key.match_kind == "exact" and width == 1:
@@ -92,7 +92,12 @@ def _match(key: ir.Key, param: dict[int, Any]) -> KeyMatch | None:
 
 def match_params(table: ir.Table, matches: Matches) -> list[tuple[Any, ...]]:
     """The BmMatchParams of an entry's matches."""
-    return [_param(key, match) for key, match in zip(matched_keys(table), matches, strict=True)]
+    return [_param(key, match) for key, match in matched(table, matches)]
+
+
+def entry_key(table: ir.Table, matches: Matches, priority: int) -> tuple[Any, ...]:
+    """Return what identifies an entry, alike for all ways in which its matches can be written."""
+    return (*match_params(table, matches), priority)
 
 
 def _param(key: ir.Key, match: KeyMatch | None) -> tuple[Any, ...]:

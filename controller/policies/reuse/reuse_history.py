@@ -127,7 +127,7 @@ class History:
         self.blocks.move_to_end(block.key)
 
     def end_tick(self) -> None:
-        """The clock goes on."""
+        """Let the clock go on by one tick."""
         self.tick += 1
         self._tracked[self.tick] = [0] * CLASSES
         self._tracked.pop(self.tick - AGE_EDGES[-1] - 1, None)

@@ -79,7 +79,7 @@ _NEAR = np.triu(NEAR ** np.maximum(0, _AGES - _AGES[:, None]))
 
 
 def bucket_of(age_ticks: int) -> int:
-    """The bucket of an age."""
+    """Return the bucket of an age."""
     return _BUCKET_OF_AGE[age_ticks] if age_ticks < len(_BUCKET_OF_AGE) else BUCKETS - 1
 
 

@@ -34,7 +34,7 @@ LISTS = (1, 8, 24, 64, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class ControlOptions:
     """What one `make bench WHAT=control` measures."""
 
     runs: Annotated[int, Within(1, 100)] = 3
@@ -58,10 +58,10 @@ class Options:
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "weir bench control"
-    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
+    return run_command(arguments, lambda given: read(ControlOptions, given, program, __doc__ or ""), _run)
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: ControlOptions) -> int:
     check_machine()
     if options.entries:
         return _wait_for_entries(screen, options)
@@ -76,7 +76,7 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def _wait_for_entries(screen: Screen, options: Options) -> int:
+def _wait_for_entries(screen: Screen, options: ControlOptions) -> int:
     with (
         tempfile.TemporaryDirectory(prefix="weir-bench-") as directory,
         screen.status("lists of digests and their entries"),
@@ -97,7 +97,7 @@ def _wait_for_entries(screen: Screen, options: Options) -> int:
     return 0
 
 
-def _measure(screen: Screen, options: Options) -> list[Cost]:
+def _measure(screen: Screen, options: ControlOptions) -> list[Cost]:
     costs = []
     with (
         tempfile.TemporaryDirectory(prefix="weir-bench-") as directory,
@@ -112,7 +112,7 @@ def _measure(screen: Screen, options: Options) -> list[Cost]:
     return costs
 
 
-def _write_page(options: Options, costs: list[Cost]) -> Path:
+def _write_page(options: ControlOptions, costs: list[Cost]) -> Path:
     rounds = [f"round {number}" for number in range(1, len(costs) + 1)]
     series = {"controller": [c.controller_us for c in costs], "switch": [c.switch_us for c in costs]}
     titles = ["round", "digests", "Writes", "updates", "controller, µs", "switch, µs", "together, µs"]

@@ -67,7 +67,7 @@ class Cost:
 
     @property
     def total_us(self) -> float:
-        """Both."""
+        """Return the sum of both, in microseconds."""
         return self.controller_us + self.switch_us
 
 

@@ -41,7 +41,7 @@ NOTHING = "nothing to compare: it is 0 without a pool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options(RunOptions):
+class DisturbanceOptions(RunOptions):
     """Those of `make run`, and how long it may take."""
 
     minutes: Annotated[float, Within(0, 10_000), Unit("min")] = 0.0
@@ -54,12 +54,12 @@ def main(arguments: Sequence[str]) -> int:
     program = "weir bench disturbance"
     return run_command(
         arguments,
-        lambda given: read_run(Options, given, program, __doc__ or ""),
+        lambda given: read_run(DisturbanceOptions, given, program, __doc__ or ""),
         _run,
     )
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: DisturbanceOptions) -> int:
     check_machine()
     scenario = make_scenario(options)
     runs = options.emulation.runs if options.emulation.runs > 1 else DEFAULT_RUNS

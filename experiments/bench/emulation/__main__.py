@@ -47,7 +47,7 @@ as much in blocks of one fragment as in large ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class EmulationOptions:
     """What one `make bench WHAT=emulation` measures."""
 
     nodes: tuple[Annotated[int, Within(1, 256)], ...] = (8, 32, 64, 128)
@@ -75,10 +75,10 @@ class Options:
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "weir bench emulation"
-    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
+    return run_command(arguments, lambda given: read(EmulationOptions, given, program, __doc__ or ""), _run)
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: EmulationOptions) -> int:
     check_machine()
     with screen.status("bare datagrams"):
         limit = bare_blast(BLAST_S)
@@ -107,7 +107,7 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def _search(screen: Screen, opened: Open, options: Options, nodes: int, share_s: float) -> Measured:
+def _search(screen: Screen, opened: Open, options: EmulationOptions, nodes: int, share_s: float) -> Measured:
     began_s = time.monotonic()
     plays = 0
 
@@ -158,7 +158,7 @@ def _play(
     return played
 
 
-def _write_page(options: Options, found: dict[int, Measured], limit: Blast) -> Path:
+def _write_page(options: EmulationOptions, found: dict[int, Measured], limit: Blast) -> Path:
     labels = [f"{nodes} nodes" for nodes in found]
     cost = {role: [p.program_us[role] + p.kernel_us[role] for p in found.values()] for role in ROLES}
     rates = {"fragments/s": [p.fragments_per_s for p in found.values()]}

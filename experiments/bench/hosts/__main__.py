@@ -48,7 +48,7 @@ MODES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class HostsOptions:
     """In the order of `_OPTIONS`."""
 
     runs: Annotated[int, Within(2, 100)] = 5
@@ -87,11 +87,11 @@ _FIGURES = {
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "weir bench hosts"
-    return run_command(arguments, lambda given: read(Options, given, program, __doc__ or ""), _run)
+    return run_command(arguments, lambda given: read(HostsOptions, given, program, __doc__ or ""), _run)
 
 
-def _run(screen: Screen, options: Options) -> int:
-    if "compiled" in options.cores and native.core() is None:
+def _run(screen: Screen, options: HostsOptions) -> int:
+    if "compiled" in options.cores and not native.core().is_compiled:
         raise ExperimentError("there is no compiled core: run `make setup`, or give CORES=python")
     plays = list(product(options.works, options.modes, options.cores))
     rounds: dict[str, Rounds] = {name_of(*play): [] for play in plays}
@@ -113,12 +113,12 @@ def _run(screen: Screen, options: Options) -> int:
 
 
 def name_of(work: str, mode: str, core: str) -> str:
-    """Of one combination."""
+    """Return the name of one combination."""
     return f"{work} {mode}, {core}"
 
 
-def measure(options: Options, work: str, mode: str, core: str) -> dict[str, float]:
-    """One run."""
+def measure(options: HostsOptions, work: str, mode: str, core: str) -> dict[str, float]:
+    """Run one combination, and return its figures."""
     given = {
         "--blocks": options.blocks,
         "--block-bytes": options.block_bytes,
@@ -167,7 +167,7 @@ def write_page(folder: Path, about: dict[str, Any], rounds: Mapping[str, Rounds]
     return write_report(folder, "make bench WHAT=hosts: what a block costs its two ends", about, [section])
 
 
-def _about(options: Options) -> dict[str, Any]:
+def _about(options: HostsOptions) -> dict[str, Any]:
     return {
         "seed": SEED,
         "revision": revision(),

@@ -29,7 +29,7 @@ DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class SlotsOptions:
     """What is played."""
 
     shape: Annotated[str, OneOf(SHAPES)] = DEFAULT_SHAPE
@@ -58,12 +58,12 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0; 1: more than MOST_UNUSABLE is unusable with the largest spare share; 2: bad input."""
     return run_command(
         arguments,
-        lambda given: read(Options, given, "make bench WHAT=slots", __doc__ or ""),
+        lambda given: read(SlotsOptions, given, "make bench WHAT=slots", __doc__ or ""),
         _work,
     )
 
 
-def _work(screen: Screen, options: Options) -> int:
+def _work(screen: Screen, options: SlotsOptions) -> int:
     trace = generate(options.shape, options.seed, options.requests, options.requests / DAY_S)
     sizes = BlockSizes(options.fragments, find_compression(options.codec, options.level))
     slots = options.pool_blocks * options.fragments
@@ -118,7 +118,7 @@ def _write_page(folder: Path, about: dict[str, object], found: Sequence[tuple[st
     return write_report(folder, "make bench WHAT=slots: what long churn leaves usable", about, [section])
 
 
-def _table(duration_s: float, options: Options, found: Sequence[tuple[str, float, Churn]]) -> Table:
+def _table(duration_s: float, options: SlotsOptions, found: Sequence[tuple[str, float, Churn]]) -> Table:
     hours = duration_s / 3600
     table = Table(
         title=f"{options.requests:,} requests in {hours:.1f} h, blocks of {options.codec}",

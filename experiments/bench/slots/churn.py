@@ -30,11 +30,11 @@ class Obedient:
         self.hits: dict[int, int] = {}
 
     def write(self, operations: Sequence[TableOperation]) -> Sequence[Result]:
-        """Done."""
+        """Carry out all operations."""
         return [Result.OK] * len(operations)
 
     def send(self, packets: Sequence[PoolPacket]) -> None:
-        """Nobody is there to get them."""
+        """Drop the packets: nobody is there to get them."""
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
         """Fragments served so far, of blocks with these first slots."""

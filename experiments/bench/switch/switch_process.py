@@ -32,7 +32,7 @@ class SwitchProcess:
             )
 
     def said(self) -> str:
-        """The last of it."""
+        """Return the last that it said."""
         return self._log.read_text(errors="replace")[-_SAID_CHARACTERS:].strip()
 
     def cpu_s(self) -> float:
@@ -40,7 +40,7 @@ class SwitchProcess:
         return cpu_s(self.process, f"{self._name}: {self.said()}")
 
     def resident_bytes(self) -> int:
-        """Memory of the process."""
+        """Return the resident memory of the process in bytes."""
         return int(psutil.Process(self.process.pid).memory_info().rss)
 
 

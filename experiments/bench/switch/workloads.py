@@ -55,7 +55,7 @@ class Workload:
 
 
 def ipv4(cable: int) -> str:
-    """A host's address."""
+    """Return a host's address."""
     return f"10.0.0.{cable + 1}"
 
 

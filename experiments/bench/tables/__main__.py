@@ -52,7 +52,7 @@ class Results:
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
-class Options:
+class TablesOptions:
     """What one `make bench WHAT=tables` measures."""
 
     rounds: Annotated[int, Within(1, 1000)] = 5
@@ -70,10 +70,10 @@ class Options:
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0: measured; 2: it could not."""
     program = "weir bench tables"
-    return run_command(arguments, lambda given: read(Options, given, program, DESCRIPTION), _run)
+    return run_command(arguments, lambda given: read(TablesOptions, given, program, DESCRIPTION), _run)
 
 
-def _run(screen: Screen, options: Options) -> int:
+def _run(screen: Screen, options: TablesOptions) -> int:
     results = Results()
     contents = {case.name: case.make(options.seed) for case in CASES}
     with screen.status("the program's own share") as show:
@@ -92,7 +92,7 @@ def _run(screen: Screen, options: Options) -> int:
     return 0
 
 
-def _write_page(options: Options, results: Results) -> Path:
+def _write_page(options: TablesOptions, results: Results) -> Path:
     about = {
         "seed": options.seed, "revision": revision(), "engine": "embedded", "rounds": options.rounds,
     }  # fmt: skip
@@ -142,7 +142,7 @@ def _measure_share(contents: dict[str, Content], rounds: int, results: Results, 
 
 
 def _measure_ports(
-    contents: dict[str, Content], options: Options, results: Results, screen: Screen, show: Any
+    contents: dict[str, Content], options: TablesOptions, results: Results, screen: Screen, show: Any
 ) -> None:
     cores = choose_cpus()
     for case in (case for case in CASES if case.name in ON_PORTS):
@@ -158,7 +158,7 @@ def _measure_ports(
 
 
 def _measure_writes(
-    contents: dict[str, Content], options: Options, results: Results, screen: Screen, show: Any
+    contents: dict[str, Content], options: TablesOptions, results: Results, screen: Screen, show: Any
 ) -> None:
     """All engines are there; for each number of entries a Write they take turns."""
     cores = choose_cpus()
@@ -194,7 +194,7 @@ def _on_ports(
     case: Case,
     content: Content,
     generator: str,
-    options: Options,
+    options: TablesOptions,
 ) -> dict[str, Any]:
     work = workload(case, content)
     plan = router.directory / "frames.plan"

@@ -13,6 +13,7 @@ import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -72,6 +73,10 @@ def _run(screen: Screen, options: ValuesOptions) -> int:
             _write(options, rounds)
     screen.console.print(_table(rounds))
     page = _write_page(options, rounds)
+    if find_spec("matplotlib") is not None:
+        from experiments.bench.values.picture import draw
+
+        screen.say(f"Drawn: {draw(rounds, options.results)}")
     screen.say(f"Written to {options.results / 'summary.json'}; to look at: {page}")
     if options.record:
         screen.say(f"Appended {_record(rounds)} lines to {HISTORY}")

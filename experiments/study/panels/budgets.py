@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from commands.intervals import Interval
 from experiments.study import figures
-from experiments.study.budget import Place, Score, scores
+from experiments.study.budget import Purchases, Score, scores
 from experiments.study.panels.panel import Panel
 from experiments.study.table import budget_table
 
 
-def budgets(places: Sequence[Place], what: str, name: str) -> Panel:
+def budgets(places: Sequence[Purchases], what: str, name: str) -> Panel:
     """Return the panel of all these places. `what` names them, `name` is the table's."""
     found = scores(places)
     first = [one for one in found if one.whole.fastest or one.steady.fastest]

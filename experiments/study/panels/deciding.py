@@ -33,7 +33,7 @@ class _Leads:
 
 
 def settings(found: Found) -> Panel:
-    """Who is best where."""
+    """Show who is best in which setting."""
     overall, central, tails = _Leads(), _Leads(), _Leads()
     for one in found.verdicts:
         at = one.setting
@@ -137,7 +137,7 @@ def _ledger_entries(done: Done) -> list[Entry]:
 
 
 def ledger(done: Done) -> Panel:
-    """By number of nodes."""
+    """Show the ledger by number of nodes."""
     entries = _ledger_entries(done)
     xs = [one.nodes for one in entries]
 

@@ -39,13 +39,13 @@ class _Dot:
 
     @property
     def text(self) -> str:
-        """Beside the dot."""
+        """Return the text beside the dot."""
         named = not self.point.variant
         return NAMED.get((self.point.system, self.point.setting.stores), "") if named else ""
 
 
 def kind(system: str) -> str:
-    """What its switch does."""
+    """Return what its switch does."""
     if system == BOUND:
         return KINDS[3]
     return KINDS[0] if system in POOLS else KINDS[1] if system in ROUTED else KINDS[2]

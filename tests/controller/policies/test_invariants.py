@@ -20,9 +20,9 @@ from controller.policies import (
     make_policy,
 )
 from controller.policies.base import Policy
-from controller.policies.checked import Checked, InvariantError
 from controller.policies.events import Decision, Event, Key
 from controller.policies.reuse import reuse
+from tests.controller.policies.checked import Checked, InvariantError
 from workload.generate import generate
 
 CAPACITY = 20

@@ -8,7 +8,6 @@ from itertools import islice
 import pytest
 
 from controller.policies import Admit, Demoted, Event, Evict, Found, Hits, HomeLoad, Lost, Miss, Pin, Unpin
-from controller.policies.checked import Checked
 from controller.policies.reuse import native
 from controller.policies.reuse import reuse as module
 from controller.policies.reuse.reference import Reference
@@ -16,6 +15,7 @@ from controller.policies.reuse.reuse import Reuse
 from controller.policies.reuse.reuse_model import Learner
 from controller.policies.reuse.reuse_parts import Parts
 from hostlib.native.build import BuildError
+from tests.controller.policies.checked import Checked
 from workload.generate import generate
 
 

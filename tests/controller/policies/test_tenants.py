@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.policies import Admit, Evict, Hits, Key, Miss, Pin
-from controller.policies.checked import Checked
 from controller.policies.reuse import reuse as module
 from controller.policies.reuse.reuse import Reuse
 from controller.policies.tenants import Shares
+from tests.controller.policies.checked import Checked
 from workload.generate import generate
 
 CAPACITY = 60

@@ -11,7 +11,7 @@ import pytest
 from commands.command import Screen
 from commands.options import read
 from commands.verbosity import QUIET
-from experiments.congestion.__main__ import Options, blocks_of, play
+from experiments.congestion.__main__ import CongestionOptions, blocks_of, play
 from experiments.congestion.patterns import (
     BOTH,
     HITS,
@@ -31,7 +31,7 @@ STORES = {"s1": "10.0.1.1", "s2": "10.0.1.2", "s3": "10.0.1.3"}
 
 @pytest.mark.parametrize(("given", "blocks"), [((), 8), (("--link-mbit", "20"), 32), (("--blocks", "3"), 3)])
 def test_a_burst_takes_as_long_on_a_faster_link(given: tuple[str, ...], blocks: int) -> None:
-    assert blocks_of(read(Options, given, "", "")) == blocks
+    assert blocks_of(read(CongestionOptions, given, "", "")) == blocks
 
 
 @pytest.mark.parametrize("pattern", [STORES_TO_NODE, STORE_TO_NODES, BOTH, HITS])
@@ -65,11 +65,11 @@ GROUP = Group("s1", (Flow("n1", "s1", (b"a", b"b")), Flow("n2", "s1", (b"c", b"d
 def test_throughput_is_of_the_link_and_fairness_of_the_nodes() -> None:
     rate_bit_s = 8 * 634 * 4 * 10  # ten bursts of these four values a second
     point = evaluate(STORE_TO_NODES, "none", [GROUP], burst(n1=[50, 100], n2=[40, 100]), 1, rate_bit_s)
-    assert (point.throughput, point.jain, point.loss, point.missed()) == (1.0, 1.0, 0.0, [])
+    assert (point.throughput, point.jain, point.loss, point.missed_goals()) == (1.0, 1.0, 0.0, [])
     point = evaluate(STORE_TO_NODES, "none", [GROUP], burst(1, n1=[10, 20], n2=[90, 200]), 1, rate_bit_s)
     assert (point.throughput, point.loss) == (0.5, 0.125)
     assert point.jain == pytest.approx((100 + 10) ** 2 / (2 * (100**2 + 10**2)), abs=1e-4)
-    assert len(point.missed()) == 3
+    assert len(point.missed_goals()) == 3
 
 
 def test_hits_that_wait_for_a_busy_home_miss_the_goal() -> None:
@@ -79,14 +79,14 @@ def test_hits_that_wait_for_a_busy_home_miss_the_goal() -> None:
         beside = burst(n1=[50, 100], n2=[50, 100], n3=[held_up])
         point = evaluate(HITS, "both", [hits, GROUP], beside, 1, 1e9, alone)
         assert point.hits_p99_ms == (10.0, held_up)
-        assert len(point.missed()) == missed
+        assert len(point.missed_goals()) == missed
 
 
 @pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_storage_nodes_fill_a_nodes_link_and_lose_little_on_a_real_network(tmp_path: Path) -> None:
-    options = Options(
+    options = CongestionOptions(
         patterns=(STORES_TO_NODE,), modes=("none",), nodes=2, stores=2, blocks=20, fragments=8,
         results=tmp_path,
     )  # fmt: skip

@@ -9,14 +9,14 @@ import pytest
 
 from commands.command import Screen
 from commands.verbosity import QUIET
-from experiments.faults.soak import Options, Soaked, soak
+from experiments.faults.soak import Soaked, SoakOptions, soak
 
 
 @pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_nothing_is_wrong_lost_or_left_over_after_two_rounds(tmp_path: Path) -> None:
-    soaked = soak(Screen(QUIET), Options(minutes=0.1, round_s=3.0, rate_per_s=15.0, results=tmp_path))
+    soaked = soak(Screen(QUIET), SoakOptions(minutes=0.1, round_s=3.0, rate_per_s=15.0, results=tmp_path))
     assert len(soaked.rounds) == 2
     assert sum(one.operations for one in soaked.rounds) == 2 * 3 * 3 * 15
     assert (soaked.wrong_blocks, soaked.lost_blocks, soaked.lost_slots, soaked.left_over) == (0, 0, 0, [])

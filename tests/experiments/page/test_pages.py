@@ -7,10 +7,10 @@ from typing import Any
 
 from commands.options import read
 from emulator.result import Percentiles
-from experiments.bench.control.__main__ import Options as ControlOptions
+from experiments.bench.control.__main__ import ControlOptions as ControlOptions
 from experiments.bench.control.__main__ import _write_page as write_control
 from experiments.bench.control.measure import Cost
-from experiments.bench.emulation.__main__ import Options as EmulationOptions
+from experiments.bench.emulation.__main__ import EmulationOptions as EmulationOptions
 from experiments.bench.emulation.__main__ import _write_page as write_emulation
 from experiments.bench.emulation.measure import ROLES, Blast, Measured
 from experiments.bench.hosts.__main__ import _FIGURES as FIGURES
@@ -19,7 +19,7 @@ from experiments.congestion.page import write_page as write_congestion
 from experiments.congestion.result import Point
 from experiments.engines.page import write_page as write_engines
 from experiments.engines.result import ModeResult
-from experiments.faults.intruders import Options as IntruderOptions
+from experiments.faults.intruders import IntrudersOptions as IntruderOptions
 from experiments.faults.intruders import Result as Attacked
 from experiments.faults.intruders import _write_page as write_intruders
 from experiments.faults.page import write_page as write_faults
@@ -27,7 +27,7 @@ from experiments.faults.result import PHASES, Result
 from experiments.faults.soak import Soaked
 from experiments.faults.soak import write_page as write_soak
 from experiments.simulate_faults.page import write_page as write_simulated
-from experiments.simulate_faults.run import Outcome
+from experiments.simulate_faults.run import RunOutcome
 from experiments.validate.page import write_page as write_validation
 from experiments.validate.rows import Row
 
@@ -87,8 +87,8 @@ def test_congestion(tmp_path: Path) -> None:
 
 def test_systems_in_virtual_time(tmp_path: Path) -> None:
     outcomes = [
-        Outcome(4, (), {"read": 1000, "put": 20}, "abc", 61.5, 2.5),
-        Outcome(5, ("block lost", "and again"), {"read": 234}, "def", 60.0, 2.0),
+        RunOutcome(4, (), {"read": 1000, "put": 20}, "abc", 61.5, 2.5),
+        RunOutcome(5, ("block lost", "and again"), {"read": 234}, "def", 60.0, 2.0),
     ]
     text = text_of(write_simulated(tmp_path, 300, outcomes))
     for shown in ("seed 4 to 5", "1,234", "block lost", "2 runs, in 1 of which a promise was broken", "61.5"):

@@ -11,7 +11,7 @@ from experiments.policies.cross_tables import write_cross
 from experiments.policies.options import parse_options
 from experiments.policies.pools import BELADY, make_pool
 from experiments.policies.replay import replay
-from experiments.policies.replay_cache import PARTS, Member, Outcome, generated, label, measure, recorded
+from experiments.policies.replay_cache import PARTS, Member, Replayed, generated, label, measure, recorded
 from experiments.policies.studies import recorded_members
 from workload.cost import CostModel
 from workload.generate import generate
@@ -66,10 +66,10 @@ def test_constants_are_chosen_on_the_other_sources(monkeypatch: pytest.MonkeyPat
         "three": (0.9, 0.8, 1.0),
     }
 
-    def measured(member: Member, *_: object) -> dict[tuple[int, str], Outcome]:
+    def measured(member: Member, *_: object) -> dict[tuple[int, str], Replayed]:
         saved = dict(zip(CANDIDATES, outcomes[member.source], strict=True))
         names = {"lru": 1.0, BELADY: 1.0, **{label(one): share for one, share in saved.items()}}
-        return {(30, name): Outcome((value / PARTS,) * PARTS, 0.5) for name, value in names.items()}
+        return {(30, name): Replayed((value / PARTS,) * PARTS, 0.5) for name, value in names.items()}
 
     monkeypatch.setattr("experiments.policies.cross.measure", measured)
     members = [Member(name, name, name, name, lambda: generate("rag", 1, 1)) for name in outcomes]

@@ -2,9 +2,11 @@
 
 import json
 import re
+import socket
+import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 from prometheus_client.parser import text_string_to_metric_families
 
-from emulator.metrics import Exporter, ExporterError
+from emulator.metrics import Exporter, ExporterError, http_server
 from emulator.metrics.catalogue import COUNTER, HISTOGRAM, METRICS, NODE, STORE, Metric
 from emulator.metrics.exporter import families
 from emulator.metrics.sources import Reports
@@ -94,3 +96,28 @@ def test_an_exporter_serves_nothing_while_nothing_runs_and_says_when_its_port_is
         port = int(exporter.url.split(":")[2].split("/")[0])
         with pytest.raises(ExporterError, match=f"METRICS={port}: .*choose another"):
             Exporter(port, ABOUT)
+
+
+def test_connections_that_say_nothing_keep_neither_threads_nor_the_metrics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another user of this machine took a thread of the run with each."""
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server.Handler, "timeout", 0.2)
+    with Exporter(0, ABOUT) as exporter, ExitStack() as silent:
+        address = ("127.0.0.1", int(exporter.url.split(":")[2].partition("/")[0]))
+        for _ in range(3):
+            silent.enter_context(socket.create_connection(address, timeout=10))
+        with socket.create_connection(address, timeout=10) as fourth:
+            assert fourth.recv(1) == b""
+        until_s = time.monotonic() + 30
+        while not _is_served(exporter.url):
+            assert time.monotonic() < until_s
+
+
+def _is_served(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

@@ -11,7 +11,7 @@ from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import GRAY_FAULTS, Fault, Plan
-from experiments.simulate_faults.run import Outcome, run
+from experiments.simulate_faults.run import RunOutcome, run
 from topologies.engines import Artifacts, make_engine
 
 OPERATIONS = 1_000
@@ -33,7 +33,7 @@ def plan_of(seed: int, kind: str) -> Plan:
     return Plan(seed, 2, operations, (Fault(FROM_S, kind, (seed % plans.STORES,), FOR_S),))
 
 
-def failed(outcome: Outcome) -> int:
+def failed(outcome: RunOutcome) -> int:
     """Operations that were not done."""
     return sum(outcome.counts.get(name, 0) for name in FAILED)
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from experiments.simulate_faults.history import KINDS, LOST
 from experiments.simulate_faults.night import Night
-from experiments.simulate_faults.run import Outcome
+from experiments.simulate_faults.run import RunOutcome
 
 HOURS = 1.0
 
 
-def played(seed: int) -> Outcome:
+def played(seed: int) -> RunOutcome:
     broken = ("lost a block",) if seed == 12 else ()
-    return Outcome(seed, broken, {"faults": 3, "read": 5, LOST: len(broken)}, f"{seed:x}", 10.0, 0.5)
+    return RunOutcome(seed, broken, {"faults": 3, "read": 5, LOST: len(broken)}, f"{seed:x}", 10.0, 0.5)
 
 
 def test_it_goes_on_with_the_seeds_that_were_not_run(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import gc
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
+from hostlib import native
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import Request
 from hostlib.protocol import wire
 from hostlib.protocol.content import block_content, derived_write
 from hostlib.protocol.errors import (
@@ -56,7 +56,7 @@ def test_what_a_transfer_took_is_free_without_the_garbage_collector() -> None:
             await world.client.get_chain(refs(3))
             await world.client.put(refs(4)[3], bytes(BLOCK_BYTES))
             await asyncio.sleep(1)
-            assert not [thing for thing in gc.get_objects() if isinstance(thing, Request)]
+            assert not [thing for thing in gc.get_objects() if isinstance(thing, native.core().Request)]
         finally:
             gc.enable()
 

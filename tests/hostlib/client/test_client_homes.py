@@ -11,7 +11,7 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.content import block_content, sealed_block
@@ -178,6 +178,30 @@ def test_what_the_first_home_lacks_comes_from_the_second() -> None:
         world.stores[second].put(Place(TENANT, key), sealed_block(SEAL, key, 6, content), durable=False)
         assert (await world.client.get(refs(1)[0])).content == content
         assert await world.client.exists(refs(1)) == 1
+
+    run_virtual(main())
+
+
+def test_a_block_of_which_a_home_gives_only_the_first_fragment_comes_from_the_next() -> None:
+    """It says each time that it lacks the rest."""
+
+    async def main() -> None:
+        world = World(held=1, replicas=2)
+        key = keys(1)[0]
+        first = world.network.ports[world.homes(key)[0]]
+        honest = first.receiver
+        assert honest is not None
+
+        def lacks_the_rest(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            for datagram in datagrams:
+                asked = wire.decode(datagram)
+                if asked.op == wire.OP_GET and asked.fragment:
+                    first.send(source, [wire.encode(asked._replace(op=wire.OP_NOT_FOUND))])
+                else:
+                    honest(source, [datagram])
+
+        first.set_receiver(lacks_the_rest)
+        assert (await world.client.get(refs(1)[0])).content == block_content(key, BLOCK_BYTES)
 
     run_virtual(main())
 

@@ -11,9 +11,9 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client_options import ClientOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.hints import Hint, Outcome
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.members import State
-from hostlib.storage.store import StoreOptions
+from hostlib.storage.store_options import StoreOptions
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import TENANT
 from tests.hostlib.world import BLOCK_BYTES, NODE, World, content, key, ref
@@ -42,7 +42,7 @@ def test_a_retained_block_stays_while_others_leave_until_its_time_is_over() -> N
     async def main() -> None:
         one = world()
         await put(one, 0, 1)
-        assert await one.client.hint(ref(0), Hint.RETAIN, 100) is Outcome.DONE
+        assert await one.client.hint(ref(0), Hint.RETAIN, 100) is HintOutcome.DONE
         await put(one, *range(2, 12))
         assert in_dram(one, 0) == [True]
         assert in_dram(one, 1) == [False]
@@ -57,10 +57,10 @@ def test_a_hint_reaches_every_home_of_a_block() -> None:
     async def main() -> None:
         one = world(homes=2, replicas=2)
         await put(one, 0, replicas=2)
-        assert await one.client.hint(ref(0), Hint.RETAIN, 1000) is Outcome.DONE
+        assert await one.client.hint(ref(0), Hint.RETAIN, 1000) is HintOutcome.DONE
         await put(one, *range(1, 12), replicas=2)
         assert in_dram(one, 0) == [True, True]
-        assert await one.client.hint(ref(0), Hint.RETAIN, 0) is Outcome.DONE
+        assert await one.client.hint(ref(0), Hint.RETAIN, 0) is HintOutcome.DONE
         await put(one, *range(12, 24), replicas=2)
         assert in_dram(one, 0) == [False, False]
 
@@ -71,12 +71,12 @@ def test_what_is_demoted_leaves_first_and_what_is_prefetched_is_there_before_it_
     async def main() -> None:
         one = world()
         await put(one, 0, 1, 2)
-        assert await one.client.hint(ref(2), Hint.DEMOTE) is Outcome.DONE
+        assert await one.client.hint(ref(2), Hint.DEMOTE) is HintOutcome.DONE
         assert in_dram(one, 2) == [False]
         assert in_dram(one, 0) == [True]
         assert (await one.client.get(ref(2))).content == content(2)
-        assert await one.client.hint(ref(2), Hint.DEMOTE) is Outcome.DONE
-        assert await one.client.hint(ref(2), Hint.PREFETCH) is Outcome.DONE
+        assert await one.client.hint(ref(2), Hint.DEMOTE) is HintOutcome.DONE
+        assert await one.client.hint(ref(2), Hint.PREFETCH) is HintOutcome.DONE
         await asyncio.sleep(1)
         assert in_dram(one, 2) == [True]
 
@@ -88,12 +88,12 @@ def test_what_may_be_retained_is_bounded_and_the_rest_refused() -> None:
         one = world(store_options=StoreOptions(retained_share=1.0))  # half of it for one tenant: two blocks
         await put(one, 0, 1, 2)
         outcomes = [await one.client.hint(ref(number), Hint.RETAIN, 1000) for number in range(3)]
-        assert outcomes == [Outcome.DONE, Outcome.DONE, Outcome.REFUSED]
-        assert await one.client.hint(ref(0), Hint.RETAIN, 0) is Outcome.DONE
-        assert await one.client.hint(ref(2), Hint.RETAIN, 1000) is Outcome.DONE
+        assert outcomes == [HintOutcome.DONE, HintOutcome.DONE, HintOutcome.REFUSED]
+        assert await one.client.hint(ref(0), Hint.RETAIN, 0) is HintOutcome.DONE
+        assert await one.client.hint(ref(2), Hint.RETAIN, 1000) is HintOutcome.DONE
         await one.client.delete(ref(2))  # what is gone takes no room
         await put(one, 3)
-        assert await one.client.hint(ref(3), Hint.RETAIN, 1000) is Outcome.DONE
+        assert await one.client.hint(ref(3), Hint.RETAIN, 1000) is HintOutcome.DONE
 
     run_virtual(main())
 
@@ -102,8 +102,8 @@ def test_a_block_that_is_not_there_an_unknown_hint_and_an_impossible_time() -> N
     async def main() -> None:
         one = world()
         await put(one, 0)
-        assert await one.client.hint(ref(9), Hint.RETAIN, 10) is Outcome.NOT_FOUND
-        assert await one.client.hint(ref(0), 77) is Outcome.REFUSED  # type: ignore[arg-type]
+        assert await one.client.hint(ref(9), Hint.RETAIN, 10) is HintOutcome.NOT_FOUND
+        assert await one.client.hint(ref(0), 77) is HintOutcome.REFUSED  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="0 to 65535 seconds"):
             await one.client.hint(ref(0), Hint.RETAIN, 1 << 16)
 
@@ -118,9 +118,9 @@ def test_homes_that_know_no_hints_and_silent_ones_give_no_answer() -> None:
         (node,) = one.nodes.values()
         plain = node._on_stat
         node._on_stat = lambda message, backlog_ms: plain(message._replace(flags=0), backlog_ms)  # type: ignore[method-assign]
-        assert await one.client.hint(ref(0), Hint.RETAIN, 10) is Outcome.NO_ANSWER
+        assert await one.client.hint(ref(0), Hint.RETAIN, 10) is HintOutcome.NO_ANSWER
         one.kill(home)
-        assert await one.client.hint(ref(0), Hint.RETAIN, 10) is Outcome.NO_ANSWER
+        assert await one.client.hint(ref(0), Hint.RETAIN, 10) is HintOutcome.NO_ANSWER
 
     run_virtual(main())
 
@@ -130,7 +130,7 @@ def test_hints_get_through_a_network_that_loses_packets() -> None:
         one = World(homes=1, faults=Faults(lost=0.1), seed=3)
         await put(one, *range(10))
         hints = (one.client.hint(ref(number), Hint.RETAIN, 50) for number in range(10))
-        assert set(await asyncio.gather(*hints)) == {Outcome.DONE}
+        assert set(await asyncio.gather(*hints)) == {HintOutcome.DONE}
         sent = [message for _, message in one.sent(NODE, wire.OP_STAT) if message.flags & wire.FLAG_HINT]
         assert len(sent) > 10
 
@@ -145,7 +145,7 @@ def test_nothing_is_left_of_a_retained_block_that_is_gone() -> None:
         (node,) = one.nodes.values()
         for number in range(20):
             await put(one, number)
-            assert await one.client.hint(ref(number), Hint.RETAIN, 65_535) is Outcome.DONE
+            assert await one.client.hint(ref(number), Hint.RETAIN, 65_535) is HintOutcome.DONE
             assert await one.client.delete(ref(number))
         assert not node._hinted._ends
 
@@ -173,9 +173,9 @@ def test_the_controller_hears_of_hints_that_pools_take_and_says_what_became_of_t
 
         port.set_receiver(take)
         await put(one, 0)
-        assert await one.client.hint(ref(0), Hint.RETAIN, 100) is Outcome.DONE  # the home does it
-        assert await one.client.hint(ref(0), Hint.PREFETCH) is Outcome.DONE
-        missing = Outcome.DONE if answer else Outcome.NOT_FOUND
+        assert await one.client.hint(ref(0), Hint.RETAIN, 100) is HintOutcome.DONE  # the home does it
+        assert await one.client.hint(ref(0), Hint.PREFETCH) is HintOutcome.DONE
+        missing = HintOutcome.DONE if answer else HintOutcome.NOT_FOUND
         assert await one.client.hint(ref(7), Hint.DEMOTE) is missing
         assert one.client.stats.pools_hinted == 2 * hinted
         assert {said.backlog_ms for said in heard} == {Hint.RETAIN, Hint.DEMOTE}

@@ -8,7 +8,7 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.hints import MAX_LIFETIME_S, Hint, Outcome
+from hostlib.protocol.hints import MAX_LIFETIME_S, Hint, HintOutcome
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage import expiry, lifetimes
@@ -35,7 +35,7 @@ async def store(world: World, number: int, replicas: int = 1) -> None:
     await world.client.put(ref(number), content(number), durable=True, replicas=replicas)
 
 
-async def let_expire(world: World, number: int, seconds: int = LIFETIME_S) -> Outcome:
+async def let_expire(world: World, number: int, seconds: int = LIFETIME_S) -> HintOutcome:
     return await world.client.hint(ref(number), Hint.EXPIRE, seconds)
 
 
@@ -45,7 +45,7 @@ def test_a_block_is_there_until_its_time_is_over_and_nowhere_after_it(replicas: 
         world = World(replicas=replicas)
         for number in (1, 2):
             await store(world, number, replicas)
-        assert await let_expire(world, 1) is Outcome.DONE
+        assert await let_expire(world, 1) is HintOutcome.DONE
         await pass_s(world, LIFETIME_S - 1)
         assert await is_found(world.client, 1)
         await pass_s(world, 2)
@@ -60,7 +60,7 @@ def test_what_is_stored_anew_after_it_has_no_lifetime() -> None:
     async def main() -> None:
         world = World()
         await store(world, 1)
-        assert await let_expire(world, 1) is Outcome.DONE
+        assert await let_expire(world, 1) is HintOutcome.DONE
         assert await world.client.delete(ref(1))
         await store(world, 1)
         await pass_s(world, LIFETIME_S + 1)
@@ -74,7 +74,7 @@ def test_of_two_lifetimes_the_earlier_end_counts() -> None:
         world = World()
         await store(world, 1)
         for seconds in (LIFETIME_S, 10 * LIFETIME_S, LIFETIME_S // 2):
-            assert await let_expire(world, 1, seconds) is Outcome.DONE
+            assert await let_expire(world, 1, seconds) is HintOutcome.DONE
         await pass_s(world, LIFETIME_S // 2 + 1)
         assert not await is_found(world.client, 1)
 
@@ -87,7 +87,7 @@ def test_a_storage_node_that_lost_its_power_knows_the_lifetimes(off_s: float) ->
         world = World(homes=1)
         (home,) = world.nodes
         await store(world, 1)
-        assert await let_expire(world, 1) is Outcome.DONE
+        assert await let_expire(world, 1) is HintOutcome.DONE
         world.kill(home)
         world.clock_s += off_s
         node = world.restart(home)
@@ -111,7 +111,7 @@ def test_who_copied_a_block_meanwhile_forgets_it_too() -> None:
         world.kill(away)
         world.announce(DOWN, UP, UP)
         await store(world, number, 2)
-        assert await let_expire(world, number) is Outcome.DONE
+        assert await let_expire(world, number) is HintOutcome.DONE
         await come_back(world, away)
         world.announce(UP, UP, UP)
         await until(lambda: away in world.holders(number))
@@ -127,7 +127,7 @@ def test_the_end_of_a_lifetime_reaches_everybody_through_a_network_that_loses_pa
         world = World(replicas=2, faults=Faults(lost=0.1), seed=5)
         for number in range(8):
             await store(world, number, 2)
-            assert await let_expire(world, number) is Outcome.DONE
+            assert await let_expire(world, number) is HintOutcome.DONE
         await pass_s(world, LIFETIME_S + 1)
         assert not any(world.holders(number) for number in range(8))
 
@@ -158,7 +158,7 @@ def test_nobody_without_the_tenants_secret_gives_a_block_a_lifetime() -> None:
         await store(world, 1)
         stranger = world.another_client("10.0.0.9")
         stranger._deletions._seal = Seal(TENANT, b"guessed" * 4)
-        assert await stranger.hint(ref(1), Hint.EXPIRE, 1) is Outcome.NOT_FOUND
+        assert await stranger.hint(ref(1), Hint.EXPIRE, 1) is HintOutcome.NOT_FOUND
         found = world.stores[home].find(next(iter(world.stores[home].places())))
         assert found is not None
         forged = wire.Message(
@@ -180,14 +180,14 @@ def test_lifetimes_are_bounded_and_impossible_ones_refused(monkeypatch: pytest.M
         world = World(homes=1)
         for number in range(3):
             await store(world, number)
-        assert await let_expire(world, 9) is Outcome.NOT_FOUND
+        assert await let_expire(world, 9) is HintOutcome.NOT_FOUND
         outcomes = [await let_expire(world, number) for number in range(3)]
-        assert outcomes == [Outcome.DONE, Outcome.DONE, Outcome.REFUSED]
+        assert outcomes == [HintOutcome.DONE, HintOutcome.DONE, HintOutcome.REFUSED]
         for seconds in (0, MAX_LIFETIME_S + 1):
             with pytest.raises(ValueError, match="a block lives for 1 to"):
                 await let_expire(world, 2, seconds)
         world.kill(next(iter(world.nodes)))
-        assert await let_expire(world, 2) is Outcome.NO_ANSWER
+        assert await let_expire(world, 2) is HintOutcome.NO_ANSWER
 
     run(main)
 
@@ -196,7 +196,7 @@ def test_a_lifetime_goes_with_the_copies_while_one_home_after_the_other_is_repla
     async def main() -> None:
         world = World(replicas=2)
         await store(world, 1, 2)
-        assert await let_expire(world, 1) is Outcome.DONE
+        assert await let_expire(world, 1) is HintOutcome.DONE
         for at, member in enumerate(world.members.nodes):
             world.kill(member.address)
             world.announce(*(DOWN if other == at else UP for other in range(3)))
@@ -222,7 +222,7 @@ def test_a_block_ends_on_time_however_long_others_take_to_hear_of_it(monkeypatch
         world = World(homes=1, controller="10.255.255.254")
         for number in range(8):
             await store(world, number)
-            assert await let_expire(world, number) is Outcome.DONE
+            assert await let_expire(world, number) is HintOutcome.DONE
         world.clock_s += LIFETIME_S + 1
         await asyncio.sleep(LOOK_S + 1)
         assert not any(world.holders(number) for number in range(8))
@@ -238,7 +238,7 @@ def test_a_block_whose_record_is_damaged_where_its_proof_is_checked_ends_too() -
         world = World(homes=1, dram_bytes=1)
         (home,) = world.nodes
         await store(world, 1)
-        assert await let_expire(world, 1) is Outcome.DONE
+        assert await let_expire(world, 1) is HintOutcome.DONE
         await store(world, 2)  # the first is on the disk alone
         disk, name = world.disks[home], place(key(1)).name()
         tag = SEAL.tag(key(1), 0, 4, write_at(world, home, 1), content(1)[:512])
@@ -274,7 +274,7 @@ def test_a_deleted_write_takes_no_room_among_lifetimes() -> None:
         (home,) = world.nodes
         for number in range(3):
             await store(world, number)
-            assert await let_expire(world, number) is Outcome.DONE
+            assert await let_expire(world, number) is HintOutcome.DONE
             assert await world.client.delete(ref(number))
         await asyncio.sleep(1)
         assert not len(world.stores[home].lifetimes)

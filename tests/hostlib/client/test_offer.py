@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.errors import PutRefusedError, TransferTimeoutError
 from hostlib.protocol.members import State
-from hostlib.storage.store import StoreOptions
+from hostlib.storage.store_options import StoreOptions
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, ref

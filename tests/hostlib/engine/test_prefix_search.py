@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostlib.engine.prefix_search import FIRST_WAVE, WAVE, Place, PrefixSearch
+from hostlib.engine.prefix_search import FIRST_WAVE, WAVE, ObjectPlace, PrefixSearch
 
 
-def search(blocks: int, shards: int, is_there: Callable[[Place], bool]) -> tuple[int, list[list[Place]]]:
+def search(
+    blocks: int, shards: int, is_there: Callable[[ObjectPlace], bool]
+) -> tuple[int, list[list[ObjectPlace]]]:
     """The number found, and the questions of each wave."""
-    waves: list[list[Place]] = []
+    waves: list[list[ObjectPlace]] = []
 
-    async def ask(places: Sequence[Place]) -> list[bool]:
+    async def ask(places: Sequence[ObjectPlace]) -> list[bool]:
         waves.append(list(places))
         return [is_there(place) for place in places]
 
@@ -67,7 +69,7 @@ def test_what_is_known_is_kept_when_a_look_up_is_interrupted() -> None:
     searching = PrefixSearch(9000, 1)
     asked = 0
 
-    async def ask(places: Sequence[Place]) -> list[bool]:
+    async def ask(places: Sequence[ObjectPlace]) -> list[bool]:
         nonlocal asked
         asked += 1
         if asked == 3:

@@ -24,7 +24,7 @@ from hostlib.protocol.errors import (
     OverloadedError,
     PutRefusedError,
 )
-from hostlib.protocol.hints import Hint, Outcome
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.transfer import BlockRef, chain_references
 from hostlib.protocol.wire import MAX_BLOCK_BYTES
 from tests.hostlib.engine.pool_world import PoolWorld, content, keys
@@ -136,8 +136,8 @@ def test_what_a_guest_hints_at_reaches_the_homes(play: Play) -> None:
     async def story(house: House) -> None:
         async with house.guest() as guest:
             (one,) = await house.stored(1)
-            assert await guest.hint(one, Hint.RETAIN, 60) is Outcome.DONE
-            assert await guest.hint(BlockRef(bytes(16)), Hint.PREFETCH) is Outcome.NOT_FOUND
+            assert await guest.hint(one, Hint.RETAIN, 60) is HintOutcome.DONE
+            assert await guest.hint(BlockRef(bytes(16)), Hint.PREFETCH) is HintOutcome.NOT_FOUND
 
     play(story)
 

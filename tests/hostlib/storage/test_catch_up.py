@@ -10,12 +10,13 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, PAGE_ENTRIES, make_page
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members, State
+from hostlib.protocol.tombstones import LIST_FLAGS
 from hostlib.storage.catch_up import PATIENCE_S
 from hostlib.storage.commit import CommitOptions
 from hostlib.storage.listing import LOOK_S, REST, SORT_S
@@ -23,7 +24,8 @@ from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
-from hostlib.storage.store import BlockStore, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import StoreOptions
 from hostlib.transport.transport import Receiver
 from tests.hostlib.network import Faults, MemoryPort
 from tests.hostlib.sealed import SEAL, TENANT, place
@@ -371,6 +373,35 @@ def test_a_peer_that_can_not_read_some_blocks_now_is_asked_for_the_others() -> N
         node.start()
         await asyncio.sleep(0.5)
         assert set(world.stores[one].places()) == {*world.stores[other].places()} - {refused}
+        node.close()
+
+    run_virtual(main())
+
+
+def test_a_peer_that_says_only_what_was_deleted_is_asked_for_its_blocks_again() -> None:
+    async def main() -> None:
+        world = World(homes=2, replicas=2)
+        one, other = (member.address for member in world.members.nodes)
+        await put_all(world, 0, 3)
+        node = comes_back_empty(world, one)
+        port = world.network.ports[other]
+        hears = port.receiver
+        assert hears is not None
+
+        def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+            messages = [wire.decode(bytes(datagram)) for datagram in datagrams]
+            hears(source, [wire.encode(m) for m in messages if m.op != wire.OP_LIST or m.flags & LIST_FLAGS])
+
+        port.set_receiver(hear)
+        node.start()
+        await asyncio.sleep(20)
+        assert node.joining.catch_up.stats.silent_peers >= 2
+        assert not node.joining.caught_up
+        port.set_receiver(hears)
+        async with asyncio.timeout(20):
+            while not node.joining.caught_up:
+                await asyncio.sleep(0.1)
+        assert len(world.stores[one].places()) == 3
         node.close()
 
     run_virtual(main())

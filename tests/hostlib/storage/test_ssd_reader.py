@@ -13,7 +13,7 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
-from hostlib.client.lane import LaneOptions
+from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Block, Place
 from hostlib.protocol.content import block_content, derivation

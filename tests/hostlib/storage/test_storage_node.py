@@ -13,7 +13,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError
 from hostlib.protocol.hints import Hint
 from hostlib.protocol.tombstones import Tombstone, delete_message
-from hostlib.storage import storage_node
+from hostlib.storage import storage_node, waiting_acks
 from tests.hostlib.sealed import TENANT, fragments, place
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 
@@ -94,7 +94,7 @@ def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_it_made
         world = World(homes=1)
         ((home, node),) = world.nodes.items()
         writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-        while not node._unsafe:
+        while not node._acks:
             await asyncio.sleep(0.0005)
         last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
         other = "10.0.0.77"
@@ -111,13 +111,13 @@ def test_where_no_more_acknowledgements_may_wait_who_waits_already_gets_its_newe
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each sender has one acknowledgement waiting for a fragment, which echoes what it sent last."""
-    monkeypatch.setattr(storage_node, "MAX_WAITING_ACKS", 1)
+    monkeypatch.setattr(waiting_acks, "MAX_WAITING_ACKS", 1)
 
     async def main() -> None:
         world = World(homes=1)
         ((home, node),) = world.nodes.items()
         writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-        while not node._unsafe:
+        while not node._acks:
             await asyncio.sleep(0.0005)
         last = world.sent(NODE, wire.OP_PUT)[-1][1]
         node._on_datagrams("10.0.0.77", [wire.encode(last)])
@@ -206,7 +206,7 @@ def test_acknowledgements_that_wait_for_a_disk_are_bounded_over_all_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whoever made them up: a block that is here is acknowledged for fragments that it does not have, too."""
-    monkeypatch.setattr(storage_node, "MAX_WAITING_ACKS_OF_ALL", 30)
+    monkeypatch.setattr(waiting_acks, "MAX_WAITING_ACKS_OF_ALL", 30)
 
     async def main() -> None:
         world = World(homes=1)
@@ -218,10 +218,9 @@ def test_acknowledgements_that_wait_for_a_disk_are_bounded_over_all_blocks(
             for fragment in range(10, 20):
                 again = puts[0]._replace(key=key(number), fragment=fragment, fragments=1000)
                 node._on_datagrams("10.0.0.77", [wire.encode(again)])
-        assert sum(map(len, node._unsafe.values())) == 30
+        assert len(node._acks) == 30
         await asyncio.sleep(1)
-        assert not node._unsafe
-        assert node._acks_waiting == 0
+        assert not node._acks
 
     run_virtual(main())
 

@@ -11,7 +11,8 @@ from hostlib.protocol import wire
 from hostlib.protocol.content import block_content, derivation, derived_write
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
-from hostlib.storage.store import BlockStore, Kept, StoreOptions
+from hostlib.storage.store import BlockStore
+from hostlib.storage.store_options import Kept, StoreOptions
 from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments, place
 
@@ -224,6 +225,28 @@ def test_a_block_in_memory_can_be_made_durable_later() -> None:
         await asyncio.sleep(0.1)
         assert safe == [None]
         assert len(list(disk.scan())) == 1
+
+    run_virtual(main())
+
+
+def test_a_record_that_nothing_else_has_is_looked_at_and_dropped_if_it_is_damaged() -> None:
+    async def main() -> None:
+        disk = SimulatedDisk()
+        store = make_store(disk, dram=2)
+        for number in (1, 2, 3):
+            for message in puts(number, durable=True):
+                store.put_fragment(message)
+            await asyncio.sleep(0.1)
+        on_disk_only, in_both = (place(key(number)) for number in (1, 3))
+        assert store.on_ssd_only(on_disk_only)
+        assert not store.drop_if_damaged(on_disk_only)
+        for one in (on_disk_only, in_both):
+            disk.damage(one.name())
+        assert store.drop_if_damaged(on_disk_only)
+        assert on_disk_only not in store
+        assert not store.drop_if_damaged(in_both)
+        assert in_both in store
+        assert not make_store().drop_if_damaged(on_disk_only)
 
     run_virtual(main())
 

@@ -14,9 +14,10 @@ import pytest
 
 from hostlib import native
 from hostlib.native import Core
+from hostlib.native.python_sockets import UDP_GRO
 from hostlib.protocol.errors import ConfigError
 from hostlib.protocol.wire import KV_PORT, Buffer
-from hostlib.transport.endpoint import UDP_GRO, EndpointOptions, UdpEndpoint
+from hostlib.transport.endpoint import EndpointOptions, UdpEndpoint
 from tests.hostlib.loopback import own_address, until
 
 pytestmark = pytest.mark.usefixtures("either_core")
@@ -118,7 +119,7 @@ def test_what_leaves_as_one_is_bounded_in_bytes(link_bit_s: float, batches: list
 
 
 class UnwillingCore:
-    """The compiled core before a kernel that refuses some of what it is given."""
+    """A core before a kernel that refuses some of what it is given."""
 
     def __init__(self, core: Core, refuses: Callable[[bool], OSError | None]) -> None:
         self.receive, self.total = core.receive, core.total
@@ -126,7 +127,7 @@ class UnwillingCore:
 
     def send(
         self,
-        fd: int,
+        sock: socket.socket,
         address: str,
         port: int,
         datagrams: list[bytes],
@@ -137,43 +138,28 @@ class UnwillingCore:
         error = self._refuses(together and len(datagrams) - at > 1)
         if error is not None:
             raise error
-        return self._send(fd, address, port, datagrams[: at + 3], at, batch_bytes, together)
+        return self._send(sock, address, port, datagrams[: at + 3], at, batch_bytes, together)
 
 
 def test_a_kernel_that_refuses_segmentation_gets_single_datagrams(
-    monkeypatch: pytest.MonkeyPatch, either_core: Core | None
+    monkeypatch: pytest.MonkeyPatch, either_core: Core
 ) -> None:
-    class OldKernelSocket(socket.socket):
-        def sendmsg(self, *arguments: object) -> int:
-            raise OSError(errno.EIO, "no segmentation without checksum offload")
-
     async def main() -> None:
         with Pair() as pair:
             pair.sender.send(pair.destination, MIXED)
             await until(lambda: len(pair.arrived) == len(MIXED))
             assert pair.arrived == MIXED
 
-    if either_core is not None:
-        refused = OSError(errno.EIO, "no segmentation without checksum offload")
-        core = UnwillingCore(either_core, lambda together: refused if together else None)
-        monkeypatch.setattr(native, "core", lambda: core)
-    monkeypatch.setattr(socket, "socket", OldKernelSocket)
+    refused = OSError(errno.EIO, "no segmentation without checksum offload")
+    core = UnwillingCore(either_core, lambda together: refused if together else None)
+    monkeypatch.setattr(native, "core", lambda: core)
     asyncio.run(main())
 
 
 def test_a_full_socket_makes_datagrams_wait_in_order(
-    monkeypatch: pytest.MonkeyPatch, either_core: Core | None
+    monkeypatch: pytest.MonkeyPatch, either_core: Core
 ) -> None:
     attempts = count()
-
-    class OftenFullSocket(socket.socket):
-        attempts = 0
-
-        def sendmsg(self, *arguments: object) -> int:
-            OftenFullSocket.attempts += 1
-            if OftenFullSocket.attempts % 3:
-                raise BlockingIOError
-            return super().sendmsg(*arguments)  # type: ignore[arg-type]  # passed through
 
     async def main() -> None:
         with Pair(EndpointOptions(batch_bytes=4 * 602)) as pair:
@@ -184,10 +170,8 @@ def test_a_full_socket_makes_datagrams_wait_in_order(
             assert pair.arrived == MIXED * 5
             await until(lambda: pair.sender.queued_bytes == 0)
 
-    if either_core is not None:
-        core = UnwillingCore(either_core, lambda together: BlockingIOError() if next(attempts) % 3 else None)
-        monkeypatch.setattr(native, "core", lambda: core)
-    monkeypatch.setattr(socket, "socket", OftenFullSocket)
+    core = UnwillingCore(either_core, lambda together: BlockingIOError() if next(attempts) % 3 else None)
+    monkeypatch.setattr(native, "core", lambda: core)
     asyncio.run(main())
 
 
@@ -231,19 +215,13 @@ def test_what_cannot_be_sent_is_counted() -> None:
 
 
 def test_a_refused_datagram_takes_no_other_with_it(
-    monkeypatch: pytest.MonkeyPatch, either_core: Core | None
+    monkeypatch: pytest.MonkeyPatch, either_core: Core
 ) -> None:
     """Where each is sent by itself, though others of its length wait behind it."""
     attempts = count(1)
 
     def refuses(together: bool = False) -> OSError | None:
         return OSError(errno.ENOBUFS, "no room") if next(attempts) == 2 else None
-
-    class OnceFullSocket(socket.socket):
-        def sendto(self, *arguments: object) -> int:
-            if error := refuses():
-                raise error
-            return super().sendto(*arguments)  # type: ignore[call-overload, no-any-return]  # passed through
 
     async def main() -> None:
         with Pair(EndpointOptions(sends_together=False)) as pair:
@@ -252,10 +230,8 @@ def test_a_refused_datagram_takes_no_other_with_it(
             assert pair.sender.stats.queue_drops == 1
             await until(lambda: len(pair.arrived) == len(MIXED) - 1)
 
-    if either_core is not None:
-        core = UnwillingCore(either_core, refuses)
-        monkeypatch.setattr(native, "core", lambda: core)
-    monkeypatch.setattr(socket, "socket", OnceFullSocket)
+    core = UnwillingCore(either_core, refuses)
+    monkeypatch.setattr(native, "core", lambda: core)
     asyncio.run(main())
 
 

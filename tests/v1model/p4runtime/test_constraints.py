@@ -102,6 +102,44 @@ control D(packet_out p, in headers_t h) { apply { } }
 V1Switch(P(), C(), I(), E(), C(), D()) main;
 """
 
+# The key of the selector stands first: it takes no match.
+WITH_SELECTOR = PROGRAM.replace(
+    "    apply { t.apply();",
+    """
+    action_selector(HashAlgorithm.crc16, 16, 8) paths;
+    @entry_restriction("a != 3")
+    table w {
+        key = { h.h.b: selector; h.h.a: exact @name("a"); }
+        actions = { to; drop; }
+        implementation = paths;
+    }
+    apply { w.apply(); t.apply();""",
+)
+
+
+def test_a_table_with_a_selector(tmp_path: Path) -> None:
+    (tmp_path / "p.p4").write_text(WITH_SELECTOR)
+    compiled = compile_p4(tmp_path / "p.p4", quick=True)
+    info = p4info(compiled.program)
+    table = next(table for table in info.tables if table.preamble.alias == "w")
+    drop = next(action.preamble.id for action in info.actions if action.preamble.alias == "drop")
+
+    def update(a: int) -> p4runtime_pb2.Update:
+        found = p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT)
+        entry = found.entity.table_entry
+        entry.table_id = table.preamble.id
+        entry.match.add(field_id=table.match_fields[0].id).exact.value = bytes([a])
+        one = entry.action.action_profile_action_set.action_profile_actions.add(weight=1)
+        one.action.action_id = drop
+        return found
+
+    with Switch(compiled) as switch:
+        pipeline = Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=info), switch)
+        good, bad = pipeline.write([update(2), update(3)])
+        assert good is None
+        assert bad is not None
+        assert bad.code == "INVALID_ARGUMENT"
+
 
 def test_writes_are_checked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Also those that the data plane would do by itself. A restriction that is not understood is told of."""

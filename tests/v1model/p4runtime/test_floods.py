@@ -18,6 +18,7 @@ from tests.v1model.p4runtime.test_tables import index_entry
 from v1model.dataplane import CounterValue, DataPlaneError, TableEntry
 from v1model.ir import ActionCall, KeyMatch
 from v1model.p4runtime import calls, handlers
+from v1model.p4runtime import pipeline as pieces
 from v1model.p4runtime.calls import MAX_RUNNING, MAX_RUNNING_OF_PEER, MAX_WAITING, Calls
 from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import ENTITIES_AT_ONCE, Pipeline
@@ -143,8 +144,11 @@ def test_calls_of_a_connection_that_no_primary_uses_are_few() -> None:
     server.close()
 
 
-def test_a_long_read_lets_others_have_their_turn(embedded_artifacts: Artifacts) -> None:
+def test_a_long_read_lets_others_have_their_turn(
+    embedded_artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A wildcard was read whole: whoever wrote waited for seconds. What is deleted meanwhile is left out."""
+    monkeypatch.setattr(pieces, "PIECE_S", TIMEOUT_S)
     data_plane = EmbeddedEngine({}, CPU_PORT).load(embedded_artifacts.device_config)
     pipeline = Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=embedded_artifacts.p4info), data_plane)
     entries = [

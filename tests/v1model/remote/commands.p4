@@ -46,7 +46,7 @@ control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
     }
     action_selector(HashAlgorithm.crc16, 32, 16) paths;
     table balance {
-        key = { hdr.ip.dst: exact; hdr.ip.src: selector; }
+        key = { hdr.ip.src: selector; hdr.ip.dst: exact; }
         actions = { to; drop; }
         implementation = paths;
     }

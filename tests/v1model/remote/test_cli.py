@@ -15,8 +15,8 @@ import pytest
 
 from tests.v1model.p4runtime.client import P4RuntimeClient
 from tests.v1model.test_cli import ANY_PORT, running_switch
-from v1model.dataplane import DataPlaneError
-from v1model.ir import Bits, Key, KeyMatch, Var
+from v1model.dataplane import DataPlaneError, TableEntry
+from v1model.ir import ActionCall, Bits, Key, KeyMatch, Var
 from v1model.protos.p4.v1 import p4runtime_pb2
 from v1model.remote.cli import Commands
 from v1model.remote.data_plane import RemoteDataPlane, running_program
@@ -73,7 +73,7 @@ def test_tables_and_actions_are_listed(shell: Shell) -> None:
     assert shell("show_tables") == [
         f"{'In.route':30} [hdr.ip.dst(lpm)]",
         f"{'In.acl':30} [hdr.ip.src(ternary), hdr.ip.port(range)]",
-        f"{'In.balance':30} [hdr.ip.dst(exact), hdr.ip.src(selector)]",
+        f"{'In.balance':30} [hdr.ip.src(selector), hdr.ip.dst(exact)]",
     ]
     assert f"{'In.to':30} [port(9), mac(48)]" in shell("table_info route")
 
@@ -107,6 +107,71 @@ def test_another_session_finds_the_entries(shell: Shell, address: str) -> None:
     other = Shell(address)
     assert other("table_dump route") == ["0: hdr.ip.dst: 0xa090000/16 => In.drop()"]
     other.session.close()
+
+
+def once(address: str, *lines: str) -> list[str]:
+    """What a command says that is started for these lines alone, as scripts do it."""
+    shell = Shell(address)
+    try:
+        return shell(*lines)
+    finally:
+        shell.close()
+
+
+def test_handles_hold_in_other_sessions(shell: Shell, address: str) -> None:
+    once(address, *(f"table_add route drop 10.{number}.0.0/16" for number in range(3)))
+    once(address, "table_delete route 0")
+    once(address, "table_delete route 1")
+    assert shell("table_dump route") == ["2: hdr.ip.dst: 0xa020000/16 => In.drop()"]
+    assert once(address, "table_add route drop 10.7.0.0/16") == ["Entry has been added with handle 0"]
+
+
+def test_a_table_is_read_in_parts(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All entries of a large one don't fit a message."""
+    monkeypatch.setattr("v1model.remote.handles.ENTRIES_AT_ONCE", 2)
+    shell(*(f"table_add route drop 10.{number}.0.0/16" for number in range(5)), "table_delete route 2")
+    assert [line[0] for line in shell("table_dump route")] == ["0", "1", "3", "4"]
+
+
+@pytest.mark.parametrize("line", ["table_dump oute", "table_add route rop 1.0.0.0/8", "register_read ells 0"])
+def test_a_part_of_a_name_is_not_the_name(shell: Shell, line: str) -> None:
+    with pytest.raises(ValueError, match="there are: In"):
+        shell(line)
+
+
+def test_what_others_change_is_seen(shell: Shell, address: str) -> None:
+    assert shell("table_num_entries route") == ["0"]
+    once(address, "table_add route drop 10.1.0.0/16", "table_add route drop 10.2.0.0/16")
+    once(address, "table_modify route to 0 => 3 00:00:00:00:00:07")
+    assert shell("table_dump route", "table_num_entries route") == [
+        "0: hdr.ip.dst: 0xa010000/16 => In.to(0x3, 0x7)",
+        "1: hdr.ip.dst: 0xa020000/16 => In.drop()",
+        "2",
+    ]
+    once(address, "table_delete route 0")
+    with pytest.raises(ValueError, match="no entry with handle 0"):
+        shell("table_modify route drop 0")
+
+
+def test_who_is_not_the_primary_sees_the_same_handles(shell: Shell, address: str) -> None:
+    shell("table_add route drop 10.1.0.0/16", "table_add route drop 10.2.0.0/16", "table_delete route 0")
+    assert once(address, "table_dump route") == ["1: hdr.ip.dst: 0xa020000/16 => In.drop()"]
+
+
+def test_entries_that_bring_their_action_sets_are_shown(shell: Shell) -> None:
+    """Their groups have ids of the switch's own, beyond those that fit BMv2's handles."""
+    _, schema = running_program(shell.session, None)
+    table = schema.tables_by_name["In.balance"]
+    for number in range(3):
+        entity = p4runtime_pb2.Entity()
+        table.encode_key(TableEntry("In.balance", (None, KeyMatch(number)), None), entity.table_entry)
+        chosen = entity.table_entry.action.action_profile_action_set.action_profile_actions.add(weight=1)
+        table.encode_action(ActionCall("In.drop", ()), chosen.action)
+        shell.session.write(p4runtime_pb2.Update.INSERT, entity)
+    assert shell("table_dump balance") == [
+        f"{number}: hdr.ip.dst: {number:#x} => an action set" for number in range(3)
+    ]
+    assert shell("table_clear balance", "table_dump balance") == []
 
 
 def test_priorities_are_bmv2_s(shell: Shell) -> None:
@@ -342,6 +407,7 @@ def test_one_entry_is_shown(shell: Shell) -> None:
 
 def test_an_entry_s_timeout(shell: Shell) -> None:
     shell("table_add route drop 10.0.2.0/24", "table_set_timeout route 0 5000")
+    shell("table_modify route to 0 => 3 00:00:00:00:00:07")
     entity = p4runtime_pb2.Entity()
     entity.table_entry.table_id = shell.table_id("In.route")
     (read,) = [one.table_entry for one in shell.session.read(entity)]
@@ -439,6 +505,8 @@ def test_what_the_switch_refuses(shell: Shell, address: str) -> None:
     try:
         with pytest.raises(DataPlaneError, match="election-id"):
             other("register_write cells 0 1")
+        with pytest.raises(DataPlaneError, match="election-id"):
+            other("set_queue_rate 1")
         assert other("register_read cells 0") == ["In.cells[0] = 0"]
     finally:
         other.session.close()

@@ -4,12 +4,12 @@ from dataclasses import replace
 import pytest
 
 from controller.policies import Admit, Evict, Found, Hits, HomeLoad, Lost, Miss, make_policy
-from controller.policies.checked import Checked
 from controller.policies.reuse import reuse as module
 from controller.policies.reuse.native import IN_POOL
 from controller.policies.reuse.reuse import Reuse
 from controller.policies.reuse.reuse_ages import TICK_TOKENS, USUAL_BLOCK_TOKENS
 from controller.policies.reuse.reuse_parts import Parts
+from tests.controller.policies.checked import Checked
 from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import Trace

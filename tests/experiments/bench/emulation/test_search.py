@@ -68,7 +68,7 @@ def test_where_no_sigma_is_large_enough_there_are_fewer_requests_a_second(
 
     monkeypatch.setattr(bench, "play", play)
     given = ("--nodes", "8", "--speed", "8", "--scale", "160000", "--results", str(tmp_path))
-    options = read(bench.Options, given, "test", "")
+    options = read(bench.EmulationOptions, given, "test", "")
     found = bench._search(Screen(QUIET), Network, options, 8, math.inf)
     assert found.kept_up
     assert found.requests_per_s == 2.0

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from hostlib.client.lane import Lane, LaneOptions, Request
+from hostlib.native.lane import Lane, Request
+from hostlib.native.lane_options import LaneOptions
 
 OPTIONS = LaneOptions(initial_window=8, opened_window=8, min_window=2, max_window=10, deadline_s=5)
 
@@ -223,7 +224,7 @@ def test_what_another_lanes_packets_carry_counts_as_in_flight() -> None:
     lane, asked = full_lane(1)
     lane.drop(asked[0])
     carried = Request("owner", 5)
-    lane.launched(carried, 1.0)
+    lane.launched([carried], 1.0)
     assert (lane.in_flight, lane.oldest_s()) == (1, 1.0)
     assert lane.expire(1.0 + OPTIONS.initial_timeout_s) == ([carried], [])
     assert lane.take(2.0) == [carried]
@@ -253,6 +254,16 @@ def test_what_was_sent_before_anything_was_known_times_out_by_what_is_known_now(
     lane.settle(second, 0.03, 0)
     assert lane.expire(0.19) == ([], [])
     assert lane.expire(0.21) == ([lost], [])
+
+
+def test_what_may_take_longer_than_the_least_timeout_is_not_late_then_whatever_the_clock_says() -> None:
+    lane: Lane[str] = Lane("home", LaneOptions(min_timeout_s=0.2, initial_timeout_s=1.0))
+    began_s = 5_000.0
+    request = Request("block", 0)
+    lane.add([request])
+    lane.take(began_s)
+    assert lane.expire(began_s + 0.9) == ([], [])
+    assert lane.expire(began_s + 1.1) == ([request], [])
 
 
 def test_nothing_times_out_before_the_least_timeout_after_the_first_transmission() -> None:
