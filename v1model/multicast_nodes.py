@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from v1model.dataplane import CloneSession, Replica
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Protocol
 
     class Replication(Protocol):
         """The part of a data plane that nodes need."""
 
         def set_multicast_group(self, group: int, replicas: Iterable[Replica] | None) -> None: ...
-        def multicast_groups(self) -> dict[int, tuple[Replica, ...]]: ...
+        def multicast_groups(self) -> Mapping[int, tuple[Replica, ...]]: ...
         def set_clone_session(self, session: int, config: CloneSession | None) -> None: ...
 
 

@@ -51,11 +51,14 @@ class PacketFiles:
             file.close()
 
     def _take_all(self, switch: Switch) -> tuple[int, int]:
-        """The numbers of packets taken and sent."""
-        taken = sent = first_ns = 0
+        """The numbers of packets taken and sent. Time begins with the first packet and never goes back: a
+        packet with an earlier time than the one before it in its file comes at once."""
+        taken = sent = now_us = 0
+        first_ns: int | None = None
         for time_ns, port, frame in self._in_order():
-            first_ns = first_ns or time_ns
-            for output in switch.inject(port, frame, timestamp_us=(time_ns - first_ns) // 1000):
+            first_ns = time_ns if first_ns is None else first_ns
+            now_us = max(now_us, (time_ns - first_ns) // 1000)
+            for output in switch.inject(port, frame, timestamp_us=now_us):
                 sent += self._put(output.port, output.data, time_ns)
             taken += 1
         return taken, sent

@@ -158,8 +158,7 @@ class Switch:
         if not 0 <= port < PORTS:
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} is not within 0..{PORTS - 1}")
         with self._lock:
-            now_us = NOW if timestamp_us is None else timestamp_us
-            self.handle.call("inject", port, data, len(data), now_us)
+            self.handle.call("inject", port, data, len(data), _time_us(timestamp_us))
             self._events.collect()
             return _outputs(self.handle.read("take_outputs"))
 
@@ -167,12 +166,12 @@ class Switch:
         """Stop the switch's clock at `now_us`, in microseconds since its start, until the next call; None:
         it is the machine's again. Meters, idle timeouts and packets without a time of their own go by it."""
         with self._lock:
-            self.handle.call("set_clock", NOW if now_us is None else now_us)
+            self.handle.call("set_clock", _time_us(now_us))
 
     def advance(self, until_us: int | None = None) -> list[Output]:
         """Lets the time go on to `until_us`, or (None) until nothing waits in queues: what left by then."""
         with self._lock:
-            self.handle.call("serve_queues", NOW if until_us is None else until_us, until_us is not None)
+            self.handle.call("serve_queues", _time_us(until_us), until_us is not None)
             self._events.collect()
             return _outputs(self.handle.read("take_outputs"))
 
@@ -518,6 +517,15 @@ class Switch:
     def acknowledge_digest(self, digest: str, list_id: int) -> None:
         with self._lock:
             self._digests.acknowledge(digest, list_id)
+
+
+def _time_us(given: int | None) -> int:
+    """A time as the runtime takes it; None: the clock's. Raises DataPlaneError."""
+    if given is None:
+        return NOW
+    if not 0 <= given < NOW:
+        raise DataPlaneError("INVALID_ARGUMENT", f"{given} us is no time since the switch's start")
+    return given
 
 
 def _outputs(records: bytes) -> list[Output]:

@@ -9,6 +9,7 @@ one write: see `hostlib.client.fetches`, `hostlib.client.offer` and docs/guarant
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from hostlib.protocol.errors import (
     OverloadedError,
     PutRefusedError,
     TransferError,
+    TransferTimeoutError,
 )
 from hostlib.protocol.expected import expectation
 from hostlib.protocol.hints import Hint, HintOutcome
@@ -38,6 +40,9 @@ from hostlib.protocol.members import Members
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef, FetchedBlock, FetchedChain
 from hostlib.transport.transport import Transport
+
+PUT_TRIES = 3
+"""How often a block is put, while homes that said to hold it fall silent before they have shown it."""
 
 
 class Client:
@@ -217,19 +222,34 @@ class Client:
         if not 1 <= replicas <= wire.MAX_REPLICAS:
             raise ValueError(f"a block has 1 to {wire.MAX_REPLICAS} homes, not {replicas}")
         least = replicas if at_least is None else min(at_least, replicas)
+        until_s = math.inf
+        for tries_left in reversed(range(PUT_TRIES)):
+            offer = await self._offer(block, view, durable, replicas, least, until_s)
+            until_s = min(until_s, offer.until_s)
+            try:
+                await self._prove(offer, durable)
+                return
+            except TransferTimeoutError:  # of a home that fell silent: the list names another, or will
+                if not tries_left or not self.members.epoch:
+                    raise
+
+    async def _offer(
+        self, block: BlockRef, view: memoryview, durable: bool, replicas: int, least: int, until_s: float
+    ) -> Offer:
+        """Have its homes hold a block, and return the offer that did; it ends when `until_s` is over."""
         while (offer := self._offers.active.get(block.key)) is not None:
             await asyncio.wait([offer.future])
             if _covers(offer, durable, replicas, least) and not offer.future.cancelled():
                 offer.future.result()
-                await self._prove(offer, durable)
-                return
+                return offer
         offer = self._offers.open(block, view, durable, replicas, least)
+        offer.until_s = min(offer.until_s, until_s)
         try:
             await asyncio.shield(offer.future)
         except asyncio.CancelledError:  # `content` is the caller's again
             self._offers.finish(offer)
             raise
-        await self._prove(offer, durable)
+        return offer
 
     async def _prove(self, offer: Offer, durable: bool) -> None:
         """Read an offered block from the homes that held one before, within the offer's time."""

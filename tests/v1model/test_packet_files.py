@@ -10,11 +10,33 @@ import pytest
 
 from tests.v1model.test_cli import ANY_PORT, GROWS, run, running_switch, wait_for
 from v1model.compile import compile_p4
+from v1model.dataplane import DataPlaneError
 from v1model.packet_files import PacketFiles
 from v1model.switch import Switch
 from v1model.trace.pcap import PcapFile, read_pcap
 
 SECOND_NS = 1_000_000_000
+# Writes the time that it sees in front of a packet.
+STAMPS = """
+#include <core.p4>
+#include <v1model.p4>
+header stamp_t { bit<48> at; }
+struct headers_t { stamp_t stamp; }
+struct none_t { }
+parser P(packet_in p, out headers_t h, inout none_t m, inout standard_metadata_t sm) {
+    state start { transition accept; }
+}
+control C(inout headers_t h, inout none_t m) { apply { } }
+control I(inout headers_t h, inout none_t m, inout standard_metadata_t sm) {
+    apply {
+        h.stamp = { sm.ingress_global_timestamp };
+        sm.egress_spec = sm.ingress_port;
+    }
+}
+control E(inout headers_t h, inout none_t m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out p, in headers_t h) { apply { p.emit(h); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
 
 
 def write(path: Path, *packets: tuple[int, bytes]) -> None:
@@ -63,6 +85,28 @@ def test_a_packet_comes_in_by_the_port_of_its_file(tmp_path: Path) -> None:
     for name in "ab":
         ((_, frame),) = read_pcap(tmp_path / f"{name}_out.pcap")
         assert frame.endswith(f"to {name}".encode())
+
+
+def test_time_does_not_go_back(tmp_path: Path) -> None:
+    """A file that scapy wrote may begin at the time 0, and have its packets in any order."""
+    program = tmp_path / "stamps.p4"
+    program.write_text(STAMPS)
+    name = tmp_path / "a"
+    write(tmp_path / "a_in.pcap", (0, b"a"), (5 * SECOND_NS, b"b"), (3 * SECOND_NS, b"c"))
+    files, stopped = PacketFiles({1: str(name)}), threading.Event()
+    with Switch(compile_p4(program, quick=True)) as switch:
+        taking = threading.Thread(target=files.run, args=(lambda: switch, stopped, 0.0))
+        taking.start()
+        try:
+            wait_for(lambda: len(readable(tmp_path / "a_out.pcap")) == 3)
+        finally:
+            stopped.set()
+            taking.join()
+            files.close()
+        with pytest.raises(DataPlaneError, match="is no time since the switch's start"):
+            switch.inject(1, b"", timestamp_us=-1)
+    stamps = [int.from_bytes(frame[:6], "big") for _, frame in read_pcap(tmp_path / "a_out.pcap")]
+    assert stamps == [0, 5_000_000, 5_000_000]
 
 
 def readable(path: Path) -> list[tuple[int, bytes]]:

@@ -13,7 +13,6 @@ from v1model.ir import KeyMatch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from v1model.dataplane import Matches
     from v1model.ir import Table
 
 
@@ -88,12 +87,6 @@ class KeyPacker:
             matches[place] = KeyMatch(low) if self.is_exact else _match(field, low, high)
             at = end
         return tuple(matches)
-
-    def canonical(self, matches: Sequence[KeyMatch | None], packed: PackedKey) -> Matches:
-        """The matches as P4Runtime has them, with the places of selector keys, whoever wrote them."""
-        if self.is_exact and len(matches) == self._entry_length:
-            return tuple(matches)
-        return self.unpack(packed.key, packed.mask or b"")
 
     def _bounds(self, field: Field, match: KeyMatch | None) -> tuple[int, int]:
         """(value, mask), or the ends of a range."""

@@ -13,7 +13,7 @@ from v1model.backend.tables import data_bytes, table_size
 from v1model.binding.actions import ActionPacker
 from v1model.binding.library import EXISTS, NO_HANDLE, Handle
 from v1model.binding.matches import KeyPacker
-from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts, TableEntry
+from v1model.dataplane import CounterValue, DataPlaneError, MeterConfig, MeterCounts, TableEntry, placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,8 +142,7 @@ class Tables:
             raise DataPlaneError(
                 "RESOURCE_EXHAUSTED", f"table {entry.table} is full: {table_size(state.table)} entries"
             )
-        canonical = state.keys.canonical(entry.matches, packed)
-        state.installed[handle] = Installed(entry._replace(matches=canonical))
+        state.installed[handle] = Installed(_with_places(state.table, entry))
         self._profiles.hold(state.table.implementation, entry)
 
     def _target(self, state: TableState, entry: TableEntry) -> tuple[bytes, bytes | None]:
@@ -169,7 +168,7 @@ class Tables:
         self._handle.call("modify", state.number, handle, what, data, entry.idle_timeout_ns // 1000)
         self._profiles.hold(state.table.implementation, entry)
         self._profiles.release(state.table.implementation, found.entry)
-        state.installed[handle] = Installed(entry._replace(matches=found.entry.matches), found.meter)
+        state.installed[handle] = Installed(_with_places(state.table, entry), found.meter)
 
     def delete(self, entry: TableEntry) -> None:
         state, handle = self._located(entry)
@@ -294,6 +293,13 @@ def pack_rates(config: MeterConfig | None) -> bytes | None:
     if config.cir > config.pir:
         raise DataPlaneError("INVALID_ARGUMENT", "a meter's committed rate must not exceed its peak rate")
     return METER_RATES.pack(*rates)
+
+
+def _with_places(table: Table, entry: TableEntry) -> TableEntry:
+    """The entry with places for selector keys, which who inserts it may leave out."""
+    if len(entry.matches) == len(table.keys):
+        return entry
+    return entry._replace(matches=placed(table, entry.matches))
 
 
 def _initial_entry(table: Table, entry: ConstEntry) -> TableEntry:

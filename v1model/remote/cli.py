@@ -102,7 +102,7 @@ class Commands:
         data_plane, calls = RemoteDataPlane(self._session, program, schema), OwnCalls(self._session)
         device = DeviceCommands(self._session, data_plane, calls, self._say, self._load)
         nodes = RemoteNodes(calls, MulticastNodes(data_plane))
-        handles = SwitchHandles(calls, SessionHandles(data_plane))
+        handles = SwitchHandles(calls, SessionHandles(data_plane), program.actions)
         self._commands = DataPlaneCommands(data_plane, self._say, nodes, handles, device.commands)
 
     def run(self, line: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import CounterValue
-from v1model.stf.names import find
+from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
 from v1model.stf.switch_commands import parse_rates, show_rates
 
@@ -84,7 +84,7 @@ class CounterAndMeterCommands:
     def _extern(self, kind: str, name: str) -> ir.ExternInstance:
         kinds = (kind, f"direct_{kind}")
         externs = self._data_plane.program.externs
-        return find([extern for extern in externs if extern.kind in kinds], name, kind)
+        return find_whole([extern for extern in externs if extern.kind in kinds], name, kind)
 
     def _table(self, extern: ir.ExternInstance) -> str:
         for table in self._data_plane.program.tables:

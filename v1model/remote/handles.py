@@ -8,10 +8,10 @@ from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry
 from v1model.thrift.binary import I32, STRING, StructOf
 from v1model.thrift.calls import ThriftError
 from v1model.thrift.handles import Handles
-from v1model.thrift.values import MATCH_PARAMS, entry_key, match_params, matches_of
+from v1model.thrift.values import MATCH_PARAMS, action_call, match_params, matches_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator, Sequence
 
     from v1model import ir
     from v1model.dataplane import Matches
@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+ENTRIES_AT_ONCE = 4096  # some 500 KB
 _CONTEXT = (I32, 0)
 _OPTIONS = StructOf((I32,))
-# Fields of BMv2's entries: the key, the options, whose first field is the priority, and the handle.
-_KEY, _PRIORITY_IN, _HANDLE = 1, 2, 3
+# Fields of BMv2's entries: the key, the options, whose first field is the priority, the handle, what the
+# entry does, and its life, whose first field is the timeout.
+_KEY, _PRIORITY_IN, _HANDLE, _DOES, _LIFE = 1, 2, 3, 4, 5
+_ACTION, _DATA, _MEMBER, _GROUP = 2, 3, 4, 5
+NS_PER_MS = 1_000_000
+FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
 
 
 class SessionHandles:
@@ -39,15 +44,15 @@ class SessionHandles:
 
     def key(self, table: ir.Table, handle: int) -> tuple[Matches, int]:
         """Return matches and priority of the entry with this handle. Raises DataPlaneError."""
-        self.by_handle(table, self._data_plane.entries(table.name))
+        self.by_handle(table)
         try:
             return self._known(table).key(handle)
         except ThriftError as error:
             raise DataPlaneError("NOT_FOUND", str(error)) from None
 
-    def by_handle(self, table: ir.Table, entries: Iterable[TableEntry]) -> dict[int, TableEntry]:
-        """Return all `entries` of a table by their handles, those of others, too."""
-        entries, known = list(entries), self._known(table)
+    def by_handle(self, table: ir.Table) -> dict[int, TableEntry]:
+        """Return all entries of a table by their handles, those of others, too."""
+        entries, known = list(self._data_plane.entries(table.name)), self._known(table)
         known.synchronise(entries)
         return {known.of(entry): entry for entry in entries}
 
@@ -64,73 +69,73 @@ class SwitchHandles:
     """The handles that a weir-switch keeps, which hold in other sessions; of another switch those of this
     session."""
 
-    def __init__(self, calls: OwnCalls, own: SessionHandles) -> None:
-        self._calls, self._own = calls, own
+    def __init__(self, calls: OwnCalls, own: SessionHandles, actions: Sequence[ir.Action]) -> None:
+        self._calls, self._own, self._actions = calls, own, actions
 
     def of(self, table: ir.Table, entry: TableEntry) -> int:
         """Return the handle of an entry that was inserted."""
         priority = MAX_PRIORITY - entry.priority if entry.priority else 0
-        arguments = (MATCH_PARAMS, match_params(table, entry.matches)), (_OPTIONS, (priority,))
-        return self._try(
-            "bm_mt_get_entry_from_key",
-            table,
-            *arguments,
-            then=lambda shown: int(shown[_HANDLE]),
-            instead=lambda: self._own.of(table, entry),
-        )
+        key = (MATCH_PARAMS, match_params(table, entry.matches)), (_OPTIONS, (priority,))
+
+        def read() -> int:
+            return int(self._call("bm_mt_get_entry_from_key", table, *key)[_HANDLE])
+
+        return self._or_own(read, lambda: self._own.of(table, entry))
 
     def key(self, table: ir.Table, handle: int) -> tuple[Matches, int]:
         """Return matches and priority of the entry with this handle. Raises DataPlaneError."""
-        return self._try(
-            "bm_mt_get_entry",
-            table,
-            (I32, handle),
-            then=lambda shown: _key(table, shown),
-            instead=lambda: self._own.key(table, handle),
+        return self._or_own(
+            lambda: _key(table, self._call("bm_mt_get_entry", table, (I32, handle))),
+            lambda: self._own.key(table, handle),
         )
 
-    def by_handle(self, table: ir.Table, entries: Iterable[TableEntry]) -> dict[int, TableEntry]:
-        """Return all `entries` of a table by their handles, those of others, too."""
-        entries = list(entries)
+    def by_handle(self, table: ir.Table) -> dict[int, TableEntry]:
+        """Return all entries of a table by their handles, those of others, too."""
 
-        def ordered(shown: list[dict[int, Any]]) -> dict[int, TableEntry]:
-            handles = {entry_key(table, *_key(table, one)): one[_HANDLE] for one in shown}
-            # An entry that came or went between the two reads is left out.
-            found = (
-                (handles.get(entry_key(table, entry.matches, entry.priority)), entry) for entry in entries
-            )
-            return dict(sorted((handle, entry) for handle, entry in found if handle is not None))
+        def read() -> dict[int, TableEntry]:
+            return {shown[_HANDLE]: self._entry(table, shown) for shown in self._shown(table)}
 
-        return self._try(
-            "bm_mt_get_entries", table, then=ordered, instead=lambda: self._own.by_handle(table, entries)
-        )
+        return self._or_own(read, lambda: self._own.by_handle(table))
 
     def delete(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
         """Delete an entry and give its handle up."""
-        self._try(
-            "bm_mt_delete_entry",
-            table,
-            (I32, handle),
-            then=lambda _: None,
-            instead=lambda: self._own.delete(table, handle, entry),
+        self._or_own(
+            lambda: self._call("bm_mt_delete_entry", table, (I32, handle)),
+            lambda: self._own.delete(table, handle, entry),
         )
 
-    def _try(
-        self,
-        name: str,
-        table: ir.Table,
-        *arguments: Any,
-        then: Callable[[Any], Result],
-        instead: Callable[[], Result],
-    ) -> Result:
-        """Return what `then` makes of a call's result, or of `instead` where the switch does not know it."""
+    def _shown(self, table: ir.Table) -> Iterator[dict[int, Any]]:
+        """All entries in the order of their handles, read in parts that fit a message."""
+        last = -1
+        while part := self._call("bm_mt_get_entries", table, (I32, last), (I32, ENTRIES_AT_ONCE)):
+            yield from part
+            last = part[-1][_HANDLE]
+
+    def _entry(self, table: ir.Table, shown: dict[int, Any]) -> TableEntry:
+        """The entry that BMv2's calls show. One that brings its action set has neither action nor group."""
+        matches, priority = _key(table, shown)
+        does, action, member, group = shown[_DOES], None, None, None
+        if _ACTION in does:
+            action = action_call(self._actions, does[_ACTION], does.get(_DATA, ()))
+        elif _MEMBER in does:
+            member = does[_MEMBER] + FIRST_ID
+        elif 0 <= does[_GROUP] < MAX_PRIORITY:
+            group = does[_GROUP] + FIRST_ID
+        timeout_ns = shown.get(_LIFE, {}).get(1, 0) * NS_PER_MS
+        return TableEntry(table.name, matches, action, priority, member, group, timeout_ns)
+
+    def _call(self, name: str, table: ir.Table, *arguments: Any) -> Any:
+        return self._calls(f"standard:{name}", _CONTEXT, (STRING, table.name), *arguments)
+
+    @staticmethod
+    def _or_own(do: Callable[[], Result], instead: Callable[[], Result]) -> Result:
+        """Return what `do` returns, or what `instead` does where the switch does not know the call."""
         try:
-            result = self._calls(f"standard:{name}", _CONTEXT, (STRING, table.name), *arguments)
+            return do()
         except DataPlaneError as error:
             if error.code != "UNIMPLEMENTED":
                 raise
-            return instead()
-        return then(result)
+        return instead()
 
 
 def _key(table: ir.Table, shown: dict[int, Any]) -> tuple[Matches, int]:

@@ -7,8 +7,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import Group, Member
-from v1model.remote.tables import FIRST_ID
-from v1model.stf.names import find
+from v1model.remote.handles import FIRST_ID
+from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ProfileCommands:
     def _profile(self, name: str) -> ir.ExternInstance:
         kinds = ("action_profile", "action_selector")
         externs = self._data_plane.program.externs
-        return find([extern for extern in externs if extern.kind in kinds], name, "action profile")
+        return find_whole([extern for extern in externs if extern.kind in kinds], name, "action profile")
 
     def _call(self, profile: ir.ExternInstance, action: str, params: Sequence[str]) -> ir.ActionCall:
         for table in self._data_plane.program.tables:

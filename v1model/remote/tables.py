@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry, matched, placed
 from v1model.ir import ActionCall
-from v1model.remote.handles import has_priority
+from v1model.remote.handles import FIRST_ID, NS_PER_MS, has_priority
 from v1model.remote.values import parse_match, parse_value, show_match
-from v1model.stf.names import find
+from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
 from v1model.thrift.values import entry_key
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from v1model.dataplane import Matches
     from v1model.remote.data_plane import RemoteDataPlane
     from v1model.remote.handles import SessionHandles, SwitchHandles
-
-NS_PER_MS = 1_000_000
-FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
 
 
 class TableCommands:
@@ -53,15 +50,11 @@ class TableCommands:
         }
 
     def _table(self, name: str) -> ir.Table:
-        return find(self._data_plane.program.tables, name, "table")
-
-    def _entries(self, table: ir.Table) -> dict[int, TableEntry]:
-        """The entries that the table has now, by their handles."""
-        return self._handles.by_handle(table, self._data_plane.entries(table.name))
+        return find_whole(self._data_plane.program.tables, name, "table")
 
     def call(self, table: ir.Table, name: str, texts: Sequence[str]) -> ActionCall:
         names = {action.action for action in table.actions}
-        action = find([a for a in self._data_plane.program.actions if a.name in names], name, "action")
+        action = find_whole([a for a in self._data_plane.program.actions if a.name in names], name, "action")
         if len(texts) != len(action.params):
             wanted = ", ".join(param.name for param in action.params) or "none"
             raise ValueError(
@@ -166,11 +159,11 @@ class TableCommands:
         for entry in self.entries(table.name):
             if not entry.is_const:
                 self._data_plane.delete(entry)
-        self._entries(table)  # gives up the handles
+        self._handles.by_handle(table)  # gives up the handles
 
     def _dump(self, words: Sequence[str]) -> None:
         table = self._table(words[0])
-        for handle, entry in self._entries(table).items():
+        for handle, entry in self._handles.by_handle(table).items():
             self._say_entry(table, handle, entry)
 
     def _say_entry(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
@@ -188,7 +181,7 @@ class TableCommands:
         count = len(_match_keys(table))
         matches, _, priority = self._split(table, [*words[1 : count + 1], "=>", *words[count + 1 :]])
         wanted = entry_key(table, matches, priority)
-        for handle, entry in self._entries(table).items():
+        for handle, entry in self._handles.by_handle(table).items():
             if entry_key(table, entry.matches, entry.priority) == wanted:
                 self._say_entry(table, handle, entry)
                 return

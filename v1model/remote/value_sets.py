@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model.remote.values import parse_match, show_match
-from v1model.stf.names import find
+from v1model.stf.names import find_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ class ValueSetCommands:
             self._say(f"{value_set.name:30} [{keys}]")
 
     def _value_set(self, name: str) -> ir.ValueSet:
-        return find(self._data_plane.program.value_sets, name, "value set")
+        return find_whole(self._data_plane.program.value_sets, name, "value set")
 
     def _member(self, words: Sequence[str]) -> tuple[str, Matches]:
         value_set = self._value_set(words[0])

@@ -22,17 +22,25 @@ N = TypeVar("N", bound=Named)
 
 
 def find(things: Iterable[N], name: str, kind: str) -> N:
-    """The thing called `name`, or the only one whose name ends with it. Raises ValueError."""
-    candidates = list(things)
-    for found in (
-        [thing for thing in candidates if thing.name == name],
-        [thing for thing in candidates if thing.name.endswith("." + name)],
-        [thing for thing in candidates if thing.name.endswith(name)],
-    ):
-        if len(found) == 1:
-            return found[0]
-        if len(found) > 1:
-            raise ValueError(f"{kind} {name} could be {', '.join(thing.name for thing in found)}")
+    """The thing called `name`, or the only one whose name ends with it, if need be within a word, as p4c's
+    STF runner has it. Raises ValueError."""
+    return _the_only(list(things), name, kind, ("." + name, name))
+
+
+def find_whole(things: Iterable[N], name: str, kind: str) -> N:
+    """The thing called `name`, or the only one whose name ends with `.name`, as simple_switch_CLI has it.
+    Raises ValueError."""
+    return _the_only(list(things), name, kind, ("." + name,))
+
+
+def _the_only(candidates: list[N], name: str, kind: str, endings: tuple[str, ...]) -> N:
+    found = [thing for thing in candidates if thing.name == name]
+    for ending in endings:
+        found = found or [thing for thing in candidates if thing.name.endswith(ending)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"{kind} {name} could be {', '.join(thing.name for thing in found)}")
     raise ValueError(
         f"no {kind} {name}; there are: {', '.join(thing.name for thing in candidates) or 'none'}"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from v1model.command_usage import check_count
 from v1model.dataplane import CounterValue, MeterConfig
 from v1model.multicast_nodes import MulticastNodes
-from v1model.stf.names import find
+from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class SwitchCommands:
 
     def _extern(self, kind: str, name: str) -> ir.ExternInstance:
         externs = self._data_plane.program.externs
-        return find([extern for extern in externs if extern.kind == kind], name, kind)
+        return find_whole([extern for extern in externs if extern.kind == kind], name, kind)
 
 
 def show_rates(config: MeterConfig | None) -> str:

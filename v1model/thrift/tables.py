@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from v1model.dataplane import MAX_PRIORITY, CounterValue, DataPlaneError, TableEntry
@@ -111,10 +112,18 @@ class Tables:
 
     bm_mt_indirect_set_entry_ttl = bm_mt_set_entry_ttl
 
-    @call(2, ListOf(ENTRY), TABLE)
-    def bm_mt_get_entries(self, _context: int, table: bytes) -> list[tuple[Any, ...]]:
+    @call(4, ListOf(ENTRY), TABLE)
+    def bm_mt_get_entries(
+        self, _context: int, table: bytes, behind: int | None, most: int | None
+    ) -> list[tuple[Any, ...]]:
+        """All entries in the order of their handles. weir-cli gives two arguments that BMv2 has not, for
+        parts that fit a message: only handles `behind` one, and `most` of them."""
         found = self._table(table)
-        return [self._shown(found, entry) for entry in self._synchronised(found)]
+        entries = self._synchronised(found)
+        if behind is not None:
+            known = self._handles[found.name]
+            entries = islice((entry for entry in entries if known.of(entry) > behind), max(0, most or 0))
+        return [self._shown(found, entry) for entry in entries]
 
     @call(3, ENTRY, TABLE)
     def bm_mt_get_entry(self, _context: int, table: bytes, handle: int) -> tuple[Any, ...]:

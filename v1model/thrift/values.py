@@ -82,7 +82,7 @@ def _match(key: ir.Key, param: dict[int, Any]) -> KeyMatch | None:
         return KeyMatch(value & mask, mask=mask) if mask else None
     if kind == RANGE and key.match_kind == "range":
         low, high = (_number(param[6][part], width, key.name) for part in (1, 2))
-        return KeyMatch(low, high=high)
+        return None if (low, high) == (0, full) else KeyMatch(low, high=high)
     if kind == EXACT and key.match_kind in ("exact", "optional"):
         return KeyMatch(_number(param[2][1], width, key.name))
     if kind == VALID and key.match_kind == "exact" and width == 1:

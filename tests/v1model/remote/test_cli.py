@@ -126,6 +126,19 @@ def test_handles_hold_in_other_sessions(shell: Shell, address: str) -> None:
     assert once(address, "table_add route drop 10.7.0.0/16") == ["Entry has been added with handle 0"]
 
 
+def test_a_table_is_read_in_parts(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All entries of a large one don't fit a message."""
+    monkeypatch.setattr("v1model.remote.handles.ENTRIES_AT_ONCE", 2)
+    shell(*(f"table_add route drop 10.{number}.0.0/16" for number in range(5)), "table_delete route 2")
+    assert [line[0] for line in shell("table_dump route")] == ["0", "1", "3", "4"]
+
+
+@pytest.mark.parametrize("line", ["table_dump oute", "table_add route rop 1.0.0.0/8", "register_read ells 0"])
+def test_a_part_of_a_name_is_not_the_name(shell: Shell, line: str) -> None:
+    with pytest.raises(ValueError, match="there are: In"):
+        shell(line)
+
+
 def test_what_others_change_is_seen(shell: Shell, address: str) -> None:
     assert shell("table_num_entries route") == ["0"]
     once(address, "table_add route drop 10.1.0.0/16", "table_add route drop 10.2.0.0/16")
