@@ -131,7 +131,7 @@ simulate-faults: $(READY) ## whole systems in virtual time, with random faults: 
 worth: told-worth compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
 	@$(WEIR) worth
 
-bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots, emulation or disturbance
+bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots, emulation, disturbance or values
 	@$(WEIR) bench
 
 stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)

@@ -15,14 +15,14 @@ _STORE: Final = (
     "insiders",
     "deletion",
     "committed_work",
-    "lifetimes",
+    "client/lifetimes",
 )
 
 _HOSTLIB: Final = {
     "assembly": ("assembly", "native_puts", "store"),
     "block": ("block", "ssd", "store", "catch_up"),
     "catalog": ("catalog", "catch_up"),
-    "catch_up": ("catch_up", "joining", "insiders", "deletion", "deletion_away", "lifetimes"),
+    "catch_up": ("catch_up", "joining", "insiders", "deletion", "deletion_away", "client/lifetimes"),
     "commit": ("commit", "ssd", "store", "offer"),
     "content": ("content", "seal"),
     "exchange": _CLIENT,
@@ -64,8 +64,14 @@ def _file(folder: str, name: str) -> str:
     return str(found.relative_to(ROOT))
 
 
+def _test(folder: str, test: str) -> str:
+    """Return the path of a file of tests, whose name may begin with that of its folder."""
+    inner, _, name = test.rpartition("/")
+    return _file(f"tests/{folder}/{inner}", f"test_{name}")
+
+
 TESTS: Final = {
-    _file(room, module): tuple(_file(f"tests/{room}", f"test_{test}") for test in tests)
+    _file(room, module): tuple(_test(room, test) for test in tests)
     for room, modules in (("hostlib", _HOSTLIB), ("controller", _CONTROLLER))
     for module, tests in modules.items()
 }

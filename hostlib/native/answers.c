@@ -19,8 +19,8 @@ static int is_get(const uint8_t *message) {
 }
 
 enum { HELD_WRITE, HELD_CONTENT, HELD_TAGS };
-static const char *const held_names[] = {"write", "content", "tags", NULL};
-static Slots held_slots = {.names = held_names};
+static const char *const held_names[] = {"write", "content", "tags"};
+static Attributes held_attributes = {.names = held_names};
 
 typedef struct {
     unsigned fragments;
@@ -39,12 +39,14 @@ typedef struct {
     Py_ssize_t retries, bypasses, repairs;
 } Shelf;
 
-/* A hostlib.protocol.block.Block: 1, or 0 for what can't be one. */
+/* A hostlib.protocol.block.Block: 1; 0 for what can't be one; -1: exception. */
 static int read_block(Block *block, PyObject *held) {
-    PyObject *write = slot_of(&held_slots, held, HELD_WRITE), *content = slot_of(&held_slots, held, HELD_CONTENT);
-    PyObject *tags = slot_of(&held_slots, held, HELD_TAGS);
-    if (write == NULL || !PyLong_CheckExact(write) || content == NULL || !PyBytes_CheckExact(content) ||
-        tags == NULL || !PyBytes_CheckExact(tags) || PyBytes_GET_SIZE(tags) > MOST_FRAGMENTS * TAG_BYTES)
+    PyObject *write = weir_attribute(&held_attributes, held, HELD_WRITE);
+    PyObject *content = write == NULL ? NULL : weir_attribute(&held_attributes, held, HELD_CONTENT);
+    PyObject *tags = content == NULL ? NULL : weir_attribute(&held_attributes, held, HELD_TAGS);
+    if (tags == NULL) return -1;
+    if (!PyLong_CheckExact(write) || !PyBytes_CheckExact(content) || !PyBytes_CheckExact(tags) ||
+         PyBytes_GET_SIZE(tags) > MOST_FRAGMENTS * TAG_BYTES)
         return 0;
     block->write = PyLong_AsUnsignedLongLong(write);
     if (block->write == UINT64_MAX && PyErr_Occurred()) return -1;
@@ -85,7 +87,7 @@ static int find_block(Shelf *shelf, const uint8_t *get) {
         else if ((PyObject *)Py_TYPE(held) != shelf->block_class)
             result = 0;
     }
-    if (result == 1) result = weir_fit(&held_slots, held) ? -1 : read_block(&shelf->block, held);
+    if (result == 1) result = read_block(&shelf->block, held);
     if (result == 1) {
         shelf->held = Py_NewRef(held);
         shelf->place = Py_NewRef(place);

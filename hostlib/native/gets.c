@@ -3,9 +3,9 @@
 
 enum { ASKING_BLOCK, ASKING_CONTENT, ASKING_EPOCH, ASKING_FIRST, ASKING_FLAGS, ASKING_FRAGMENTS, ASKING_STARTED };
 static const char *const asking_names[] = {
-    "block", "content", "asked_epoch", "first_sequence", "flags", "fragments", "started_s", NULL,
+    "block", "content", "asked_epoch", "first_sequence", "flags", "fragments", "started_s",
 };
-static Slots asking_slots = {.names = asking_names};
+static Attributes asking = {.names = asking_names};
 enum { BLOCK_KEY, BLOCK_DEPTH, BLOCK_CHAIN, BLOCK_PARENT, BLOCK_RECOMPUTE, BLOCK_HOMES, BLOCK_FIELDS };
 
 typedef struct {
@@ -23,32 +23,34 @@ static long long field_of(PyObject *block, int which, long long most) {
 
 /* The GETs of a fetch, but for what differs between them; 0, or -1 with an exception. */
 static int begin_gets(uint8_t *get, unsigned *flags, PyObject *fetch, uint32_t sequence, const Asker *asker) {
-    PyObject *block = slot_of(&asking_slots, fetch, ASKING_BLOCK);
-    if (block == NULL || !PyTuple_Check(block) || PyTuple_GET_SIZE(block) != BLOCK_FIELDS) {
+    PyObject *block = weir_attribute(&asking, fetch, ASKING_BLOCK);
+    PyObject *content = block == NULL ? NULL : weir_attribute(&asking, fetch, ASKING_CONTENT);
+    PyObject *started = content == NULL ? NULL : weir_attribute(&asking, fetch, ASKING_STARTED);
+    PyObject *epoch = started == NULL ? NULL : weir_attribute(&asking, fetch, ASKING_EPOCH);
+    if (epoch == NULL) return -1;
+    if (!PyTuple_Check(block) || PyTuple_GET_SIZE(block) != BLOCK_FIELDS) {
         PyErr_Format(PyExc_TypeError, "a fetch is of a BlockRef");
         return -1;
     }
-    PyObject *key = PyTuple_GET_ITEM(block, BLOCK_KEY), *content = slot_of(&asking_slots, fetch, ASKING_CONTENT);
-    PyObject *started = slot_of(&asking_slots, fetch, ASKING_STARTED);
-    PyObject *epoch = slot_of(&asking_slots, fetch, ASKING_EPOCH);
-    if (!PyBytes_CheckExact(key) || PyBytes_GET_SIZE(key) != KEY_BYTES || !content || !started || !epoch) {
+    PyObject *key = PyTuple_GET_ITEM(block, BLOCK_KEY);
+    if (!PyBytes_CheckExact(key) || PyBytes_GET_SIZE(key) != KEY_BYTES) {
         PyErr_Format(PyExc_ValueError, "this is no fetch of a key of %d bytes", KEY_BYTES);
         return -1;
     }
     if (started == Py_None &&
-        (set_slot(&asking_slots, fetch, ASKING_STARTED, Py_NewRef(asker->now)) ||
-         set_slot(&asking_slots, fetch, ASKING_FIRST, PyLong_FromUnsignedLong(sequence))))
+        (weir_set_attribute(&asking, fetch, ASKING_STARTED, Py_NewRef(asker->now)) ||
+         weir_set_attribute(&asking, fetch, ASKING_FIRST, PyLong_FromUnsignedLong(sequence))))
         return -1;
     long asked_epoch = PyLong_AsLong(epoch);
     if (asked_epoch < 0) {
         if (PyErr_Occurred()) return -1;
         asked_epoch = (long)asker->epoch;
-        if (set_number_slot(&asking_slots, fetch, ASKING_EPOCH, asked_epoch)) return -1;
+        if (weir_set_number(&asking, fetch, ASKING_EPOCH, asked_epoch)) return -1;
     }
     uint64_t write = PyLong_AsUnsignedLongLong(content);
     if (write == UINT64_MAX && PyErr_Occurred()) return -1;
-    long long own = weir_number_in(&asking_slots, fetch, ASKING_FLAGS);
-    long long fragments = own < 0 ? -1 : weir_number_in(&asking_slots, fetch, ASKING_FRAGMENTS);
+    long long own = weir_number(&asking, fetch, ASKING_FLAGS);
+    long long fragments = own < 0 ? -1 : weir_number(&asking, fetch, ASKING_FRAGMENTS);
     long long depth = fragments < 0 ? -1 : field_of(block, BLOCK_DEPTH, 0xFFFF);
     long long chain = depth < 0 ? -1 : field_of(block, BLOCK_CHAIN, 0xFFFF);
     long long parent = chain < 0 ? -1 : field_of(block, BLOCK_PARENT, 0xFFFFFFFF);
@@ -90,7 +92,6 @@ PyObject *weir_encode_gets(PyObject *module, PyObject *arguments) {
         if (request == NULL) break;
         PyObject *owner = request->owner;
         if (owner == NULL || (PyObject *)Py_TYPE(owner) != class) break;
-        if (weir_fit(&asking_slots, owner)) break;
         if (owner != fetch && begin_gets(template, &flags, owner, (uint32_t)sequence, &asker)) break;
         fetch = owner;
         PyObject *get = PyBytes_FromStringAndSize((const char *)template, HEADER_BYTES);

@@ -91,42 +91,20 @@ static inline const uint8_t *message_at(PyObject *datagrams, Py_ssize_t place, P
     return (const uint8_t *)PyBytes_AS_STRING(datagram);
 }
 
-/* Where the objects of a class with __slots__ have some of these: what is done for each fragment reads and writes
-   them there. Learned from the first object, and again from one of another class. */
-enum { MOST_SLOTS = 16 };
+/* Attributes of Python's objects, by their public names. */
+enum { MOST_ATTRIBUTES = 16 };
 typedef struct {
-    const char *const *names; /* ends with NULL */
-    PyTypeObject *type;       /* whose objects the offsets are for; NULL before the first */
-    Py_ssize_t offsets[MOST_SLOTS];
-} Slots;
+    const char *const *names;
+    PyObject *interned[MOST_ATTRIBUTES]; /* NULL before it is asked for */
+} Attributes;
 
-int weir_learn_slots(Slots *slots, PyObject *object);
-
-/* Whether the slots can be read in this object; -1 with an exception. */
-static inline int weir_fit(Slots *slots, PyObject *object) {
-    return Py_TYPE(object) == slots->type ? 0 : weir_learn_slots(slots, object);
-}
-
-/* Borrowed; NULL without an exception for a slot that is not set. */
-static inline PyObject *slot_of(const Slots *slots, PyObject *object, int which) {
-    return *(PyObject **)((char *)object + slots->offsets[which]);
-}
-
-/* `value` is given away; 0, or -1 where it is NULL, which is an exception already. */
-static inline int set_slot(const Slots *slots, PyObject *object, int which, PyObject *value) {
-    if (value == NULL) return -1;
-    PyObject **at = (PyObject **)((char *)object + slots->offsets[which]), *before = *at;
-    *at = value;
-    Py_XDECREF(before);
-    return 0;
-}
-
-/* A slot with an int from 0 on; -1 with an exception. */
-long long weir_number_in(const Slots *slots, PyObject *object, int which);
-
-static inline int set_number_slot(const Slots *slots, PyObject *object, int which, long long number) {
-    return set_slot(slots, object, which, PyLong_FromLongLong(number));
-}
+/* Borrowed from the object, until it has another; NULL with an exception. */
+PyObject *weir_attribute(Attributes *attributes, PyObject *object, int which);
+/* `value` is given away; 0, or -1 with an exception, also where it is NULL. */
+int weir_set_attribute(Attributes *attributes, PyObject *object, int which, PyObject *value);
+/* An int from 0 on; -1 with an exception. */
+long long weir_number(Attributes *attributes, PyObject *object, int which);
+int weir_set_number(Attributes *attributes, PyObject *object, int which, long long number);
 
 PyObject *weir_receive(PyObject *module, PyObject *arguments);
 PyObject *weir_total(PyObject *module, PyObject *datagrams);

@@ -10,17 +10,19 @@ enum {
 };
 static const char *const fetch_names[] = {
     "asked_epoch", "buffer", "content", "flags", "fragments", "length", "merged_fragments", "missing",
-    "pool_fragments", "probed_s", "probe_from_pool", "requests", "target", NULL,
+    "pool_fragments", "probed_s", "probe_from_pool", "requests", "target",
 };
-static Slots fetch_slots = {.names = fetch_names};
+static Attributes fetch_attributes = {.names = fetch_names};
 
 typedef struct {
     PyObject *datagrams, *active, *events;
     const uint8_t *tag_state;
     unsigned tenant, members_epoch;
     PyObject *now;
-    /* The fetch whose values come now; NULL before the first. */
+    /* The fetch whose values come now; NULL before the first. What is counted is written when it ends. */
     PyObject *fetch, *requests;
+    long long missing;
+    int placed, pooled, shared;
     Py_buffer buffer;
     int has_buffer;
     uint64_t content; /* 0: its write is not known */
@@ -83,38 +85,49 @@ static int is_genuine(Run *run, Py_ssize_t at, const uint8_t *message) {
     return !differs;
 }
 
-static void end_fetch(Run *run) {
+static int count_up(PyObject *fetch, int which, int by) {
+    if (by == 0) return 0;
+    long long before = weir_number(&fetch_attributes, fetch, which);
+    return before < 0 ? -1 : weir_set_number(&fetch_attributes, fetch, which, before + by);
+}
+
+/* 0, or -1 with an exception; `failed`: there is one already. */
+static int end_fetch(Run *run, int failed) {
     if (run->has_buffer) PyBuffer_Release(&run->buffer);
-    run->has_buffer = 0;
+    if (run->fetch != NULL && !failed)
+        failed = count_up(run->fetch, FETCH_POOL, run->pooled) || count_up(run->fetch, FETCH_MERGED, run->shared) ||
+                 (run->placed && weir_set_number(&fetch_attributes, run->fetch, FETCH_MISSING, run->missing));
+    run->has_buffer = run->placed = run->pooled = run->shared = 0;
     Py_CLEAR(run->fetch);
     Py_CLEAR(run->requests);
+    return failed ? -1 : 0;
 }
 
 /* Find out whose the message is: 1; 0: of no fetch; -1: exception. */
 static int find_fetch(Run *run, const uint8_t *message) {
     if (run->fetch != NULL && memcmp(message + AT_KEY, run->key, KEY_BYTES) == 0) return 1;
-    end_fetch(run);
+    if (end_fetch(run, 0)) return -1;
     memcpy(run->key, message + AT_KEY, KEY_BYTES);
     PyObject *key = PyBytes_FromStringAndSize((const char *)run->key, KEY_BYTES);
     if (key == NULL) return -1;
     PyObject *fetch = PyDict_GetItemWithError(run->active, key);
     Py_DECREF(key);
     if (fetch == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (weir_fit(&fetch_slots, fetch)) return -1;
-    PyObject *content = slot_of(&fetch_slots, fetch, FETCH_CONTENT);
-    PyObject *requests = slot_of(&fetch_slots, fetch, FETCH_REQUESTS);
-    if (content == NULL || requests == NULL || !PyList_CheckExact(requests)) return 0;
+    PyObject *content = weir_attribute(&fetch_attributes, fetch, FETCH_CONTENT);
+    PyObject *requests = content == NULL ? NULL : weir_attribute(&fetch_attributes, fetch, FETCH_REQUESTS);
+    if (requests == NULL) return -1;
+    if (!PyList_CheckExact(requests)) return 0;
     run->content = PyLong_AsUnsignedLongLong(content);
     if (run->content == UINT64_MAX && PyErr_Occurred()) return -1;
-    long long fragments = weir_number_in(&fetch_slots, fetch, FETCH_FRAGMENTS);
-    long long flags = fragments < 0 ? -1 : weir_number_in(&fetch_slots, fetch, FETCH_FLAGS);
-    if (flags < 0) return -1;
+    long long fragments = weir_number(&fetch_attributes, fetch, FETCH_FRAGMENTS);
+    long long flags = fragments < 0 ? -1 : weir_number(&fetch_attributes, fetch, FETCH_FLAGS);
+    run->missing = flags < 0 ? -1 : weir_number(&fetch_attributes, fetch, FETCH_MISSING);
+    if (run->missing < 0) return -1;
     run->fragments = (unsigned)fragments;
     run->flags = (unsigned)flags;
     if (run->content != 0) {
-        PyObject *buffer = slot_of(&fetch_slots, fetch, FETCH_BUFFER);
-        if (buffer == NULL) return 0;
-        if (PyObject_GetBuffer(buffer, &run->buffer, PyBUF_WRITABLE)) return -1;
+        PyObject *buffer = weir_attribute(&fetch_attributes, fetch, FETCH_BUFFER);
+        if (buffer == NULL || PyObject_GetBuffer(buffer, &run->buffer, PyBUF_WRITABLE)) return -1;
         run->has_buffer = 1;
     }
     run->fetch = Py_NewRef(fetch);
@@ -130,15 +143,10 @@ static int tell(Run *run, Py_ssize_t what) {
     return failed ? -1 : 0;
 }
 
-static int count_up(PyObject *fetch, int which, int by) {
-    long long before = weir_number_in(&fetch_slots, fetch, which);
-    return before < 0 ? -1 : set_number_slot(&fetch_slots, fetch, which, before + by);
-}
-
 /* A place for so many bytes: the caller's if it is large enough, which is said, else a new one. */
 static PyObject *make_buffer(PyObject *target, Py_ssize_t bytes, int *fits) {
     *fits = 1;
-    if (target == NULL || target == Py_None) {
+    if (target == Py_None) {
         PyObject *room = PyByteArray_FromStringAndSize(NULL, bytes);
         if (room == NULL) return NULL;
         memset(PyByteArray_AS_STRING(room), 0, (size_t)bytes);
@@ -157,9 +165,11 @@ static PyObject *make_buffer(PyObject *target, Py_ssize_t bytes, int *fits) {
 static int learn(Run *run, Py_ssize_t at, const uint8_t *message) {
     PyObject *fetch = run->fetch;
     Py_ssize_t fragments = load16(message + AT_FRAGMENTS), value_bytes = load16(message + AT_VALUE_BYTES);
-    PyObject *target = slot_of(&fetch_slots, fetch, FETCH_TARGET);
-    PyObject *asked = slot_of(&fetch_slots, fetch, FETCH_ASKED_EPOCH);
+    PyObject *target = weir_attribute(&fetch_attributes, fetch, FETCH_TARGET);
+    PyObject *asked = target == NULL ? NULL : weir_attribute(&fetch_attributes, fetch, FETCH_ASKED_EPOCH);
     int fits = 0;
+    long epoch = asked == NULL ? -1 : PyLong_AsLong(asked);
+    if (PyErr_Occurred()) return -1;
     if (PyList_GET_SIZE(run->requests) != 1) return tell(run, at);
     PyObject *buffer = make_buffer(target, fragments * VALUE_BYTES, &fits);
     if (buffer == NULL) return -1;
@@ -171,28 +181,25 @@ static int learn(Run *run, Py_ssize_t at, const uint8_t *message) {
     memcpy(view.buf, message + HEADER_BYTES, (size_t)value_bytes);
     PyBuffer_Release(&view);
     int from_pool = (load16(message + AT_FLAGS) & FLAG_FROM_POOL) != 0;
-    long epoch = asked == NULL ? -1 : PyLong_AsLong(asked);
-    if (set_slot(&fetch_slots, fetch, FETCH_BUFFER, buffer) || PyErr_Occurred() ||
-        (epoch >= 0 && set_number_slot(&fetch_slots, fetch, FETCH_ASKED_EPOCH, run->members_epoch)) ||
-        set_slot(&fetch_slots, fetch, FETCH_CONTENT, PyLong_FromUnsignedLongLong(load64(message + AT_CONTENT))) ||
-        set_slot(&fetch_slots, fetch, FETCH_PROBED, Py_NewRef(run->now)) ||
-        set_slot(&fetch_slots, fetch, FETCH_PROBE_FROM_POOL, Py_NewRef(from_pool ? Py_True : Py_False)) ||
-        set_number_slot(&fetch_slots, fetch, FETCH_FRAGMENTS, fragments) ||
-        set_number_slot(&fetch_slots, fetch, FETCH_MISSING, fragments - 1) ||
-        (fragments == 1 && set_number_slot(&fetch_slots, fetch, FETCH_LENGTH, value_bytes)) ||
+    if (weir_set_attribute(&fetch_attributes, fetch, FETCH_BUFFER, buffer) ||
+        (epoch >= 0 && weir_set_number(&fetch_attributes, fetch, FETCH_ASKED_EPOCH, run->members_epoch)) ||
+        weir_set_attribute(&fetch_attributes, fetch, FETCH_CONTENT, PyLong_FromUnsignedLongLong(load64(message + AT_CONTENT))) ||
+        weir_set_attribute(&fetch_attributes, fetch, FETCH_PROBED, Py_NewRef(run->now)) ||
+        weir_set_attribute(&fetch_attributes, fetch, FETCH_PROBE_FROM_POOL, Py_NewRef(from_pool ? Py_True : Py_False)) ||
+        weir_set_number(&fetch_attributes, fetch, FETCH_FRAGMENTS, fragments) ||
+        weir_set_number(&fetch_attributes, fetch, FETCH_MISSING, fragments - 1) ||
+        (fragments == 1 && weir_set_number(&fetch_attributes, fetch, FETCH_LENGTH, value_bytes)) ||
         weir_append_requests(run->requests, fetch, 1, fragments))
         return -1;
     if (tell(run, fragments == 1 ? COMPLETE : LEARNED)) return -1;
-    end_fetch(run); /* what comes next is of a fetch that knows its write */
-    return 0;
+    return end_fetch(run, 0); /* what comes next is of a fetch that knows its write */
 }
 
 /* The value is the request's: 0, or -1 with an exception. */
 static int place(Run *run, Py_ssize_t at, const uint8_t *message) {
     unsigned flags = load16(message + AT_FLAGS);
-    PyObject *fetch = run->fetch;
     if (flags & FLAG_FROM_POOL) {
-        if (count_up(fetch, FETCH_POOL, 1)) return -1;
+        run->pooled++;
     } else {
         run->from_home++;
         run->epoch = message[AT_EPOCH];
@@ -200,18 +207,18 @@ static int place(Run *run, Py_ssize_t at, const uint8_t *message) {
     }
     if (flags & FLAG_MERGED) {
         run->merged++;
-        if (count_up(fetch, FETCH_MERGED, 1)) return -1;
+        run->shared++;
     }
     if (run->content == 0) return learn(run, at, message);
     Py_ssize_t fragment = load16(message + AT_FRAGMENT), from = fragment * VALUE_BYTES;
     Py_ssize_t value_bytes = load16(message + AT_VALUE_BYTES);
     memcpy((uint8_t *)run->buffer.buf + from, message + HEADER_BYTES, (size_t)value_bytes);
     if (fragment + 1 == (Py_ssize_t)run->fragments &&
-        set_number_slot(&fetch_slots, fetch, FETCH_LENGTH, from + value_bytes))
+        weir_set_number(&fetch_attributes, run->fetch, FETCH_LENGTH, from + value_bytes))
         return -1;
-    long long missing = weir_number_in(&fetch_slots, fetch, FETCH_MISSING) - 1;
-    if (PyErr_Occurred() || set_number_slot(&fetch_slots, fetch, FETCH_MISSING, missing)) return -1;
-    return missing == 0 ? tell(run, COMPLETE) : 0;
+    run->missing--;
+    run->placed = 1;
+    return run->missing == 0 ? tell(run, COMPLETE) : 0;
 }
 
 /* Take one message: 1, or 0 if it is not an ordinary answer to what was asked, or -1 with an exception. */
@@ -269,7 +276,7 @@ PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
         state = take_one(&run, at);
         at += state == 1;
     }
-    end_fetch(&run);
+    if (end_fetch(&run, state < 0)) state = -1;
     PyObject *result = NULL;
     if (state >= 0 && at == first)
         result = Py_NewRef(Py_None);
