@@ -70,9 +70,18 @@ def _test(folder: str, test: str) -> str:
     return _file(f"tests/{folder}/{inner}", f"test_{name}")
 
 
-TESTS: Final = {
-    _file(room, module): tuple(_test(room, test) for test in tests)
+_TESTS: Final = {
+    _file(room, module): (room, tests)
     for room, modules in (("hostlib", _HOSTLIB), ("controller", _CONTROLLER))
     for module, tests in modules.items()
 }
-"""The files of tests by the file of the module, those first that are most likely to notice."""
+
+MODULES: Final = tuple(_TESTS)
+"""The files of the promises' modules."""
+
+
+def tests_of(module: str) -> tuple[str, ...]:
+    """Return the files of tests of one of MODULES, those first that are most likely to notice. They are only
+    in a checkout."""
+    room, tests = _TESTS[module]
+    return tuple(_test(room, test) for test in tests)
