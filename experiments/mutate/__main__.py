@@ -26,7 +26,7 @@ from commands.declarations import DECLARED, OneOf, Variable, Within
 from commands.options import read
 from emulator.result import ROOT, revision
 from experiments.mutate.operators import Mutation, mutations
-from experiments.mutate.promises import MODULES, tests_of
+from experiments.mutate.promises import MODULES, files_of_tests
 
 GOAL = 0.95
 
@@ -121,7 +121,7 @@ def attempt(copy: Path, module: str, mutation: Mutation, timeout_s: float) -> Tr
     before, after = (text.splitlines()[mutation.line - 1].strip() for text in (source, changed))
     path.write_text(changed, encoding="utf-8")
     try:
-        noticed, by = _tests_fail(copy, tests_of(module), timeout_s)
+        noticed, by = _tests_fail(copy, files_of_tests(module), timeout_s)
     finally:
         path.write_text(source, encoding="utf-8")
     return Tried(module, mutation.line, before, after, noticed, by)

@@ -80,7 +80,7 @@ MODULES: Final = tuple(_TESTS)
 """The files of the promises' modules."""
 
 
-def tests_of(module: str) -> tuple[str, ...]:
+def files_of_tests(module: str) -> tuple[str, ...]:
     """Return the files of tests of one of MODULES, those first that are most likely to notice. They are only
     in a checkout."""
     room, tests = _TESTS[module]

@@ -11,7 +11,7 @@ import pytest
 from emulator.result import ROOT
 from experiments.mutate import __main__ as program
 from experiments.mutate.operators import mutations
-from experiments.mutate.promises import MODULES, tests_of
+from experiments.mutate.promises import MODULES, files_of_tests
 from tests.slow import rest_slow
 
 SOURCE = '''"""Says 1 == 2."""
@@ -57,12 +57,12 @@ def test_each_changes_one_thing_and_what_only_says_something_is_left_alone() -> 
 def test_mutations_of_what_keeps_the_promises_are_programs_and_its_tests_are_there(module: str) -> None:
     source = (ROOT / module).read_text()
     found = mutations(source)
-    assert len(found) > 5
+    assert len(found) > 1
     for one in found[:: max(1, len(found) // 20)]:
         changed = one.apply(source)
         assert changed != source
         ast.parse(changed)
-    assert all((ROOT / test).exists() for test in tests_of(module))
+    assert all((ROOT / test).exists() for test in files_of_tests(module))
 
 
 def test_a_sample_follows_from_its_seed() -> None:
@@ -81,7 +81,7 @@ def test_what_tests_notice_is_told_from_what_they_do_not(
     module.write_text("def grown(count):\n    return count + 1 if count < 5 else 5\n")
     test.write_text("from hostlib.grown import grown\ndef test_it():\n    assert grown(3) == 4\n")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    monkeypatch.setattr(program, "tests_of", lambda module: ("tests/test_grown.py",))
+    monkeypatch.setattr(program, "files_of_tests", lambda module: ("tests/test_grown.py",))
     source = module.read_text()
     tried = [program.attempt(tmp_path, "hostlib/grown.py", one, 60) for one in mutations(source)]
     assert module.read_text() == source
