@@ -9,7 +9,6 @@ one write: see `hostlib.client.fetches`, `hostlib.client.offer` and docs/guarant
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -222,10 +221,11 @@ class Client:
         if not 1 <= replicas <= wire.MAX_REPLICAS:
             raise ValueError(f"a block has 1 to {wire.MAX_REPLICAS} homes, not {replicas}")
         least = replicas if at_least is None else min(at_least, replicas)
-        until_s = math.inf
+        until_s = self._exchange.loop.time() + self._exchange.options.longest_s(
+            wire.fragment_count(len(view))
+        )
         for tries_left in reversed(range(PUT_TRIES)):
             offer = await self._offer(block, view, durable, replicas, least, until_s)
-            until_s = min(until_s, offer.until_s)
             try:
                 await self._prove(offer, durable)
                 return
@@ -238,7 +238,9 @@ class Client:
     ) -> Offer:
         """Have its homes hold a block, and return the offer that did; it ends when `until_s` is over."""
         while (offer := self._offers.active.get(block.key)) is not None:
-            await asyncio.wait([offer.future])
+            await asyncio.wait([offer.future], timeout=until_s - self._exchange.loop.time())
+            if not offer.future.done():
+                raise TransferTimeoutError(block.key, "an earlier PUT of it went on for too long")
             if _covers(offer, durable, replicas, least) and not offer.future.cancelled():
                 offer.future.result()
                 return offer
@@ -256,7 +258,9 @@ class Client:
         block = offer.block
         for home in offer.unproven if durable else ():
             while (other := self._fetches.active.get(block.key)) is not None:
-                await asyncio.wait([other.future])
+                await asyncio.wait([other.future], timeout=offer.until_s - self._exchange.loop.time())
+                if not other.future.done():
+                    raise TransferTimeoutError(block.key, "a GET of it went on for too long")
             fetch = self._fetches.open(block._replace(homes=(home,)))
             fetch.flags |= wire.FLAG_BYPASS
             fetch.wanted_s = offer.until_s - self._exchange.options.longest_s(offer.fragments)

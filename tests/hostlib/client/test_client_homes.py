@@ -361,6 +361,28 @@ def test_a_home_that_gives_a_little_now_and_then_costs_no_more_than_a_transfer_m
     run_virtual(main())
 
 
+def test_a_put_behind_another_of_the_same_block_takes_no_longer_than_one_by_itself() -> None:
+    async def main() -> None:
+        world = World()
+        block, content = refs(1)[0], bytes(LONG * 512)
+        SlowHome(world, world.homes(block.key)[0], wait_s=4)
+        loop, most_s = asyncio.get_running_loop(), ClientOptions().longest_s(LONG)
+
+        async def put(durable: bool) -> float:
+            began_s = loop.time()
+            with pytest.raises(TransferTimeoutError):
+                await world.client.put(block, content, durable=durable)
+            return loop.time() - began_s
+
+        first = asyncio.create_task(put(False))
+        await asyncio.sleep(1)
+        second = asyncio.create_task(put(True))
+        assert max(await asyncio.gather(first, second)) < most_s + 1.1
+        assert not world.client.outstanding()
+
+    run_virtual(main())
+
+
 def test_what_waits_for_its_turn_does_not_wait_for_ever() -> None:
     """Only long packets are lost: signs of life come, and what is in flight is given up after ten seconds."""
 
