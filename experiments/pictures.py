@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from commands.command import Screen
+
 KINDS = ("png", "svg")
+
+
+def can_draw(screen: Screen) -> bool:
+    """Return whether there is what draws; where there is not, it is said."""
+    if find_spec("matplotlib") is not None:
+        return True
+    screen.say("The plots as SVG files are left out: matplotlib is not installed (make setup-all).")
+    return False
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Figure, Any]:

@@ -55,6 +55,6 @@ class Lane(FlowWindow, Generic[Kind]):
         return taken
 
     def settle(self, fragments: int, now_s: float, backlog_ms: float | None, merged: bool = False) -> None:
-        """So many fragments are answered: see `FlowWindow.answered`."""
+        """Take fragments out of flight that were answered; the rest is as in `FlowWindow.answered`."""
         self.in_flight -= fragments
         self.answered(fragments, now_s, backlog_ms, merged)

@@ -15,7 +15,7 @@ from workload.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class SessionHint:
-    """What a node can tell the pool after it has answered a request."""
+    """Blocks that a node can name to the pool once a request is answered, by what becomes of them."""
 
     dead: tuple[int, ...]
     """Blocks that its session will not ask for again, the last of their chain first."""

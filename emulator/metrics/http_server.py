@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from v1model.bounded_threads import BoundedThreads
 
 MAX_CONNECTIONS = 16
 """One more is closed."""
@@ -13,28 +13,10 @@ REQUEST_TIMEOUT_S = 5.0
 """Of a client that sends or takes nothing."""
 
 
-class Server(ThreadingMixIn, WSGIServer):
+class Server(BoundedThreads, WSGIServer):
     """Answers each connection in a thread of its own."""
 
-    daemon_threads = True
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """See ThreadingMixIn."""
-        if self._connections.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """See ThreadingMixIn."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._connections.release()
+    max_connections = MAX_CONNECTIONS
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a connection that broke off or took too long."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from experiments.incast.scenario import POLICY, POOL_BLOCKS, Scenario, make_scen
 from experiments.incast.table import markdown
 from experiments.live import Dashboard
 from experiments.logs import open_network
+from experiments.pictures import can_draw
 from experiments.run.watching import watch_with
 from topologies.engines import Engine, make_engine
 from topologies.machine_check import check_machine
@@ -48,8 +48,7 @@ def _run(screen: Screen, options: IncastOptions) -> int:
 
 def _drawn(screen: Screen, points: Sequence[Point], scenario: Scenario) -> list[Path]:
     """The plots as files, where there is what draws them; the page has its own."""
-    if find_spec("matplotlib") is None:
-        screen.say("The plots as SVG files are left out: matplotlib is not installed (make setup-all).")
+    if not can_draw(screen):
         return []
     from experiments.incast.plots import draw
 

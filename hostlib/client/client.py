@@ -12,6 +12,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from hostlib.client.client_options import ClientOptions, ClientStats
 from hostlib.client.deletion import Deletions
@@ -238,14 +239,11 @@ class Client:
     ) -> Offer:
         """Have its homes hold a block, and return the offer that did; it ends when `until_s` is over."""
         while (offer := self._offers.active.get(block.key)) is not None:
-            await asyncio.wait([offer.future], timeout=until_s - self._exchange.loop.time())
-            if not offer.future.done():
-                raise TransferTimeoutError(block.key, "an earlier PUT of it went on for too long")
+            await self._until(until_s, offer.future, block, "an earlier PUT of it went on for too long")
             if _covers(offer, durable, replicas, least) and not offer.future.cancelled():
                 offer.future.result()
                 return offer
-        offer = self._offers.open(block, view, durable, replicas, least)
-        offer.until_s = min(offer.until_s, until_s)
+        offer = self._offers.open(block, view, durable, replicas, least, until_s)
         try:
             await asyncio.shield(offer.future)
         except asyncio.CancelledError:  # `content` is the caller's again
@@ -258,9 +256,7 @@ class Client:
         block = offer.block
         for home in offer.unproven if durable else ():
             while (other := self._fetches.active.get(block.key)) is not None:
-                await asyncio.wait([other.future], timeout=offer.until_s - self._exchange.loop.time())
-                if not other.future.done():
-                    raise TransferTimeoutError(block.key, "a GET of it went on for too long")
+                await self._until(offer.until_s, other.future, block, "a GET of it went on for too long")
             fetch = self._fetches.open(block._replace(homes=(home,)))
             fetch.flags |= wire.FLAG_BYPASS
             fetch.wanted_s = offer.until_s - self._exchange.options.longest_s(offer.fragments)
@@ -272,6 +268,12 @@ class Client:
                 raise PutRefusedError(block.key, why, wire.REFUSED_CONTENT) from None
             finally:
                 self._leave(fetch)
+
+    async def _until(self, until_s: float, future: asyncio.Future[Any], block: BlockRef, why: str) -> None:
+        """Wait for another transfer of a block; TransferTimeoutError if it has not ended by then."""
+        await asyncio.wait([future], timeout=until_s - self._exchange.loop.time())
+        if not future.done():
+            raise TransferTimeoutError(block.key, why)
 
     async def delete(self, block: BlockRef) -> bool:
         """Have every storage node, and the pools on the way to them, forget a block; whether there was one.

@@ -47,8 +47,10 @@ class Offers:
         exchange.encoders[wire.OP_PUT] = partial(self._encode, exchange.core.tag_state(seal.tag_key))
         exchange.takers[wire.OP_PUT_ACK] = self._take_acks
 
-    def open(self, block: BlockRef, content: memoryview, durable: bool, replicas: int, least: int) -> Offer:
-        """Offer a block that is not being offered; a TransferError if that is no use."""
+    def open(
+        self, block: BlockRef, content: memoryview, durable: bool, replicas: int, least: int, until_s: float
+    ) -> Offer:
+        """Offer a block that is not being offered, until then at most; a TransferError if that is no use."""
         if len(self.active) >= self._exchange.options.max_transfers:
             self.stats.overloaded += 1
             raise OverloadedError(block.key, f"{len(self.active)} blocks are being put already")
@@ -71,7 +73,7 @@ class Offers:
             replicas,
             least,
             self._exchange.new_future(block.key),
-            self._exchange.loop.time() + self._exchange.options.longest_s(len(tags)),
+            until_s,
             tags=tags,
         )
         for at, home in enumerate(homes):

@@ -251,7 +251,7 @@ STEPS = st.lists(
     ),
     max_size=60,
 )
-"""What happens, to how many, how much later, and the backlog."""
+"""Steps: an event, how many requests it is of, seconds since the step before, and the backlog in ms."""
 
 
 class Played:

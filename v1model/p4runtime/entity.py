@@ -64,7 +64,7 @@ def invalid(reason: str) -> DataPlaneError:
 
 
 def check_metadata(metadata: bytes) -> None:
-    """What a controller has an entity remember is bounded."""
+    """Raise DataPlaneError for more metadata than an entity may have."""
     if len(metadata) > MAX_METADATA_BYTES:
         message = f"metadata of {len(metadata)} bytes; at most {MAX_METADATA_BYTES} are possible"
         raise DataPlaneError("RESOURCE_EXHAUSTED", message)

@@ -134,7 +134,7 @@ def queue_handlers(
 
 
 def _own_data(request: p4runtime_pb2.WriteRequest) -> bytes:
-    """What a request of weir-cli carries."""
+    """The call that weir-cli has put into a request."""
     return b"".join(update.entity.extern_entry.entry.value for update in request.updates)
 
 

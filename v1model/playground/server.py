@@ -10,10 +10,11 @@ import hmac
 import secrets
 import threading
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+from v1model.bounded_threads import BoundedThreads
 from v1model.playground.document import MAX_DOCUMENT_BYTES
 from v1model.playground.pcap_packets import packets_of_pcap
 from v1model.playground.run import run
@@ -40,30 +41,15 @@ _HEADERS = {
 }
 
 
-class PlaygroundServer(ThreadingHTTPServer):
+class PlaygroundServer(BoundedThreads, HTTPServer):
     """Listens at 127.0.0.1; `port` 0 takes a free one. `url` has the token."""
 
-    daemon_threads = True
+    max_connections = MAX_CONNECTIONS
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.token = secrets.token_urlsafe(24)
         self.running = threading.BoundedSemaphore(MAX_RUNNING)
-        self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own, with the token or without."""
-        if self._connections.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """See ThreadingMixIn."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._connections.release()
 
     @property
     def url(self) -> str:

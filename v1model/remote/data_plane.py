@@ -108,7 +108,7 @@ class RemoteDataPlane:
         raise DataPlaneError("NOT_FOUND", f"table {entry.table} has no such entry any more")
 
     def _entries(self, name: str, entity: p4runtime_pb2.Entity) -> Iterator[TableEntry]:
-        """What a read of table entries returns, without the default entry."""
+        """Read entries of a table. The default entry is left out."""
         table = self._schema.tables_by_name[name]
         for read in self._session.read(entity):
             message = read.table_entry

@@ -8,7 +8,7 @@ from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry
 from v1model.thrift.binary import I32, STRING, StructOf
 from v1model.thrift.calls import ThriftError
 from v1model.thrift.handles import Handles
-from v1model.thrift.values import MATCH_PARAMS, action_call, match_params, matches_of
+from v1model.thrift.values import FIRST_ID, MATCH_PARAMS, NS_PER_MS, action_call, match_params, matches_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +27,6 @@ _OPTIONS = StructOf((I32,))
 # entry does, and its life, whose first field is the timeout.
 _KEY, _PRIORITY_IN, _HANDLE, _DOES, _LIFE = 1, 2, 3, 4, 5
 _ACTION, _DATA, _MEMBER, _GROUP = 2, 3, 4, 5
-NS_PER_MS = 1_000_000
-FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
 
 
 class SessionHandles:

@@ -7,9 +7,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from v1model.dataplane import Group, Member
-from v1model.remote.handles import FIRST_ID
 from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
+from v1model.thrift.values import FIRST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

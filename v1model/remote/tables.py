@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from v1model.dataplane import MAX_PRIORITY, DataPlaneError, TableEntry, matched, placed
 from v1model.ir import ActionCall
-from v1model.remote.handles import FIRST_ID, NS_PER_MS, has_priority
+from v1model.remote.handles import has_priority
 from v1model.remote.values import parse_match, parse_value, show_match
 from v1model.stf.names import find_whole
 from v1model.stf.parser import parse_number
-from v1model.thrift.values import entry_key
+from v1model.thrift.values import FIRST_ID, NS_PER_MS, entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

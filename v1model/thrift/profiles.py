@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from v1model.dataplane import Group, Member
 from v1model.thrift.binary import I32, STRING, ListOf, StructOf
 from v1model.thrift.calls import TABLE, ThriftError, call
-from v1model.thrift.values import action_call, action_data, named
+from v1model.thrift.values import FIRST_ID, action_call, action_data, named
 
 if TYPE_CHECKING:
     from v1model.dataplane import DataPlane
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MEMBER = StructOf((I32, STRING, ListOf(STRING)))
 GROUP = StructOf((I32, ListOf(I32)))
-FIRST_ID = 1
 INVALID_MEMBER, MEMBER_IN_USE, ALREADY_IN_GROUP, NOT_IN_GROUP, INVALID_GROUP, GROUP_IN_USE = (
     10,
     11,

@@ -10,7 +10,9 @@ from v1model.thrift.binary import I32, I64, STRING, ListOf, StructOf
 from v1model.thrift.calls import TABLE, ThriftError, call
 from v1model.thrift.handles import Handles
 from v1model.thrift.values import (
+    FIRST_ID,
     MATCH_PARAMS,
+    NS_PER_MS,
     RATES,
     action_call,
     action_data,
@@ -34,9 +36,7 @@ ACTION_ENTRY = StructOf((I32, STRING, ListOf(STRING), I32, I32))
 ENTRY = StructOf((MATCH_PARAMS, StructOf((I32,)), I32, ACTION_ENTRY, StructOf((I32, I32))))
 COUNTERS_DISABLED, METERS_DISABLED, AGEING_DISABLED = 4, 5, 6
 INVALID_TABLE, WRONG_TYPE, DEFAULT_IS_CONST = 7, 9, 20
-NS_PER_MS = 1_000_000
 NO_PRIORITY = -1
-FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
 
 
 class Tables:

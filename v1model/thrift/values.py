@@ -34,6 +34,8 @@ RATES = ListOf(StructOf((DOUBLE, I32)))
 INVALID_ACTION, BAD_MATCH_KEY, BAD_ACTION_DATA = 8, 18, 26
 BAD_RATES = 3
 MICROSECONDS_PER_S = 1_000_000
+NS_PER_MS = 1_000_000
+FIRST_ID = 1  # P4Runtime's smallest id of a member or group; BMv2's handles count from 0
 
 
 def bad_key(message: str) -> ThriftError:

@@ -13,7 +13,6 @@ import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -26,6 +25,7 @@ from commands.options import read
 from emulator.result import revision
 from experiments.bench.values.measure import ECHO, SWITCH, TRAFFIC, UDP, Costs, measure, parts
 from experiments.page import Section, lines, write_report
+from experiments.pictures import can_draw
 from hostlib.protocol.value_size import SIZES
 from topologies.machine_check import check_machine
 
@@ -73,7 +73,7 @@ def _run(screen: Screen, options: ValuesOptions) -> int:
             _write(options, rounds)
     screen.console.print(_table(rounds))
     page = _write_page(options, rounds)
-    if find_spec("matplotlib") is not None:
+    if can_draw(screen):
         from experiments.bench.values.picture import draw
 
         screen.say(f"Drawn: {draw(rounds, options.results)}")

@@ -85,7 +85,7 @@ def test_files_that_were_touched_are_the_same_adapter(folder: Path) -> None:
 
 
 def loading(monkeypatch: pytest.MonkeyPatch, module: str) -> LoadedAdapters:
-    """What a worker knows of its adapters, which a function of this module loads."""
+    """Return a worker's record of its adapters, where a function of this module loads them."""
 
     def load(self: object, adapter: object) -> str:
         return "loaded"
@@ -97,7 +97,7 @@ def loading(monkeypatch: pytest.MonkeyPatch, module: str) -> LoadedAdapters:
 
 
 class InMemory(LoRARequest):  # type: ignore[misc] # vllm is not in the project's environment
-    """As frameworks for training have it: the path is that of files, and the weights are others."""
+    """An adapter of a training framework: its weights are in memory, and those at its path are others."""
 
     tensors: dict[str, bytes] | None = None
 

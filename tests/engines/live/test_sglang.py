@@ -185,7 +185,7 @@ def test_what_is_not_certain_has_no_name(
 def test_switches_in_the_environment_count(
     options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the order of KV in memory, layers that are not quantized, and models that are computed otherwise."""
+    """They change the order of KV in memory, which layers are quantized, and how a model is computed."""
     right = name()
     for variable in (
         "SGLANG_AITER_KV_CACHE_LAYOUT", "SGLANG_FP8_IGNORED_LAYERS", "SGLANG_USE_HND_KVCACHE",

@@ -124,7 +124,7 @@ def test_one_rank_of_an_external_launcher_is_an_engine_like_any_other() -> None:
 
 
 def test_an_engine_that_says_which_experts_computed_each_token_is_refused() -> None:
-    """As training asks: of KV that was loaded, vLLM does not know them."""
+    """Training asks for the experts. Where KV was loaded, vLLM does not know which had computed it."""
     with pytest.raises(KeySpaceError, match="which experts computed what the pool loads"):
         space("model", FULL, returns_experts=True)
 

@@ -102,7 +102,7 @@ def test_connections_that_say_nothing_keep_neither_threads_nor_the_metrics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another user of this machine took a thread of the run with each."""
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server.Server, "max_connections", 3)
     monkeypatch.setattr(http_server.Handler, "timeout", 0.2)
     with Exporter(0, ABOUT) as exporter, ExitStack() as silent:
         address = ("127.0.0.1", int(exporter.url.split(":")[2].partition("/")[0]))

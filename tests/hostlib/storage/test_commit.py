@@ -34,7 +34,7 @@ def test_how_long_a_record_waits_follows_the_rate_of_the_last_groups() -> None:
             return size
 
         async def wait_s(number: int) -> float:
-            """Of one more that is as long."""
+            """How long one more record of that size is said to wait."""
             commit.put(place(key(number)), 1, Block(1, bytes(100), bytes(16)))
             waits_s = commit.wait_s()
             while commit.waiting_bytes:

@@ -109,7 +109,7 @@ def test_what_is_no_pcap_file(server: PlaygroundServer, content: bytes, word: st
 
 def test_connections_that_say_nothing_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another user of this machine has no token. The page is there again when the connections are closed."""
-    monkeypatch.setattr(playground, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(playground.PlaygroundServer, "max_connections", 3)
     with PlaygroundServer() as found:
         thread = threading.Thread(target=found.serve_forever)
         thread.start()

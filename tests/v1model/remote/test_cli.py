@@ -110,7 +110,7 @@ def test_another_session_finds_the_entries(shell: Shell, address: str) -> None:
 
 
 def once(address: str, *lines: str) -> list[str]:
-    """What a command says that is started for these lines alone, as scripts do it."""
+    """Return the answers of a session that ends after these lines, as each call of a script does."""
     shell = Shell(address)
     try:
         return shell(*lines)
