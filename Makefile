@@ -69,7 +69,7 @@ setup: | checked ## install what make run needs: Debian packages, .venv, pinned 
 setup-all: | checked ## the same and what experiments, tests and lint need
 	@sh scripts/setup.sh all
 
-run: $(READY) ## play a trace on a Mininet star without and with the pool; the table at the end compares
+run: $(READY) ## play a trace on a Mininet star: forwarding, merging, with the pool; the table at the end compares
 	@$(WEIR) run
 
 topo: $(READY) ## start a topology with switch and controller, and give Mininet's CLI
@@ -81,7 +81,7 @@ simulate: $(READY) ## simulate the scenario of make run, or of a file, at real s
 shell: $(READY) $(SHELL_READY) ## p4runtime-shell on a running switch (ADDRESS, DEVICE_ID)
 	@$(WEIR) shell
 
-policies: $(READY_ALL) ## replay a trace through all admission and eviction policies (TRACE, BLOCKS)
+policies: $(READY_ALL) ## replay a trace through all admission and eviction policies (TRACE, BLOCKS, POLICIES)
 	@$(WEIR) policies
 
 tiers: $(READY_ALL) ## simulate a trace in the whole hierarchy: tier rules, gate, prefetch (TRACE, TIERS, GATE)

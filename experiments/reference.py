@@ -51,10 +51,13 @@ variables with a star.
 
 
 def main() -> int:
-    """Write all files; the exit code is 0."""
+    """Write the files that are not as they should be, and say which; the exit code is 0."""
     for path, text in made().items():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        print(f"written: {path.relative_to(ROOT)}")
     return 0
 
 

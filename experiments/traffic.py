@@ -33,7 +33,7 @@ as JSON lines in Mooncake's schema.
 A file's content decides its format. Other fields of a line are reported and not read; those of sessions and
 tables are not looked at.
 """
-SHAPES_HEAD: Final = """\
+SHAPES_HEAD: Final = f"""\
 ## Generated shapes
 
 The seed decides everything about a generated trace. The figures are of its first {REQUESTS:,} requests with

@@ -133,7 +133,12 @@ class QueuePolicy(Policy):
 
     @abstractmethod
     def _victims(self) -> Iterator[Key]:
-        """Blocks in the pool, those to evict first first."""
+        """Give blocks in the pool, those to evict first first.
+
+        It is read until there is room, and then left; it may change the policy's record on the way, but not
+        what is in the pool. What it gave leaves by `_remove` afterwards, unless that is pinned, or there is
+        no room even without all of them.
+        """
 
     def miss(self, event: Miss) -> Sequence[Decision]:
         if event.key in self:

@@ -67,7 +67,7 @@ def print_comparison(console: Console, comparisons: Sequence[Comparison]) -> Non
 
     "best" names the baseline that saved most seconds; each measure is compared with its own best.
     """
-    table = Table(title=f"{OURS} against the best online baseline of each trace and size")
+    table = Table(title=f"{OURS} against the best other online policy of each trace and size")
     table.add_column("trace")
     table.add_column("blocks", justify="right")
     table.add_column("best")
@@ -89,7 +89,10 @@ def print_comparison(console: Console, comparisons: Sequence[Comparison]) -> Non
             f"{miss.best_policy} has {miss.best:.4g}"
         )
     if comparisons and not behind:
-        console.print(f"nowhere more than 2 % below the best of {len(comparisons)} comparisons")
+        console.print(
+            f"{OURS} is nowhere more than 2 % below the best other online policy "
+            f"({len(comparisons)} comparisons)"
+        )
 
 
 def print_ablation(console: Console, trace: str, full: Sequence[Result], ablated: Sequence[Result]) -> None:

@@ -28,7 +28,7 @@ def test_a_trace_from_the_environment(make: Callable[..., Done], tmp_path: Path)
     trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 150).requests))
     done = make(TRACE=str(trace), BLOCKS="50,200", JOBS="1", RESULTS=str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
-    assert "best of" in done.stdout or "behind" in done.stdout
+    assert "the best other online policy" in done.stdout
     assert_described("policies", tmp_path / "out" / "summary.json")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary.keys() == {"trace", "results"}
