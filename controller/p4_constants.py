@@ -52,6 +52,8 @@ OUTCOME_NAMES: Final = tuple(
     )
 )
 """Their names in reports, in the order of the index."""
+SERVED: Final = OUTCOME_NAMES[OUTCOME_SERVED]
+MERGED: Final = OUTCOME_NAMES[OUTCOME_MERGED]
 
 # Names in the P4Info.
 PORT_ROLES: Final = "ingress.roles.port_role"

@@ -16,6 +16,7 @@ from controller.costs import add_up
 from controller.deletions import Deletions
 from controller.errors import ConfigError, ControllerError
 from controller.membership import Membership, first_epoch
+from controller.p4_constants import OUTCOME_NAMES
 from controller.p4runtime.channel import let_threads_sleep
 from controller.p4runtime.session import Session
 from controller.policies import PolicyError, make_policy
@@ -31,7 +32,7 @@ from controller.pool.residual_value import ResidualValue
 from controller.worker import SwitchWorker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from controller.config import Config, SwitchConfig
@@ -128,9 +129,9 @@ class ControllerProcess:
         return round(time.monotonic() - self._started_s, 3)
 
     @property
-    def _outcomes(self) -> list[int]:
+    def _outcomes(self) -> dict[str, int]:
         """Of all switches together."""
-        return [sum(packets) for packets in zip(*(worker.outcomes for worker in self.workers), strict=True)]
+        return _named([sum(each) for each in zip(*(worker.outcomes for worker in self.workers), strict=True)])
 
     def hottest(self) -> dict[str, list[dict[str, Any]]]:
         """By switch: what its pool did with the blocks that were wanted most, and why, as its policy says.
@@ -238,8 +239,13 @@ def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
         "tenants": worker.pool.held_by_tenant(),
         "pool": asdict(worker.pool.counts),
         "costs": asdict(worker.session.costs),
-        "outcomes": worker.outcomes,
+        "outcomes": _named(worker.outcomes),
     }
+
+
+def _named(packets: Iterable[int]) -> dict[str, int]:
+    """Packets by the name of what became of them, without the zeros."""
+    return {name: count for name, count in zip(OUTCOME_NAMES, packets, strict=True) if count}
 
 
 def _hottest(pool: Pool) -> list[dict[str, Any]]:

@@ -136,7 +136,8 @@ class SwitchWorker:
     def complain(self, error: SwitchError) -> None:
         """Log what went wrong; again and again the same is worth one warning."""
         text = str(error)
-        log.log(logging.DEBUG if text == self._complaint else logging.WARNING, "%s: %s", self.name, text)
+        level = logging.DEBUG if text == self._complaint else logging.WARNING
+        log.log(level, "%s: %s; trying again", self.name, text)
         self._complaint = text
 
     def connect(self) -> None:

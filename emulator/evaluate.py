@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from commands.cores import usable_cores
-from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
+from controller.p4_constants import MERGED, SERVED
 from emulator.emulation import Measurements
 from emulator.machine import Strain
 from emulator.result import (
@@ -48,10 +48,10 @@ def evaluate(
         compared=sum(worker["node"]["compared"] for worker in workers),
         blocks=BlockSources.added_up([worker["blocks"] for worker in workers]),
         storage_egress_bytes=measured.storage_egress_bytes,
-        switch_served_bytes=outcomes[OUTCOME_SERVED] * VALUE_FRAME_BYTES,
+        switch_served_bytes=outcomes.get(SERVED, 0) * VALUE_FRAME_BYTES,
         get_ms=percentiles([ms for worker in workers for ms in worker["get_ms"]]),
         ttft_ms=percentiles([1000 * r["ttft_s"] for r in records if r["ttft_s"] is not None]),
-        merged=outcomes[OUTCOME_MERGED],
+        merged=outcomes.get(MERGED, 0),
         admitted=measured.controller["admitted"],
         evicted=measured.controller["evicted"],
         evictions=Evictions(**{f.name: measured.controller[f.name] for f in fields(Evictions)}),

@@ -45,8 +45,8 @@ class Sample:
     admitted: int
     evicted: int
     digests: int
-    outcomes: list[int]
-    """Packets by outcome, over all switches (p4/include/metadata.p4)."""
+    outcomes: dict[str, int]
+    """Packets by outcome, over all switches, without the zeros (p4/include/metadata.p4)."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Timeline:
             blocks=blocks,
             completed=sum(worker["completed"] for worker in workers),
             **{name: int(controller.get(name, 0)) for name in _COUNTERS},
-            outcomes=list(controller.get("outcomes", [])),
+            outcomes=dict(controller.get("outcomes", {})),
         )
 
 

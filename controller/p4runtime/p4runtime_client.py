@@ -148,7 +148,9 @@ class SwitchClient:
         request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
         self.send(request)
         if not self._answered.wait(HANDSHAKE_TIMEOUT_S) or self.ended.is_set():
-            raise ConnectionLostError(f"{self._address}: no P4Runtime server takes device {self.device_id}")
+            raise ConnectionLostError(
+                f"{self._address}: no P4Runtime server answers for device {self.device_id}"
+            )
 
     def _write(self, updates: Sequence[Any]) -> list[int]:
         self._costs.p4runtime_writes += 1

@@ -8,7 +8,7 @@ fetching a block has to be shorter than computing it, as it is with a large mode
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Final
 
@@ -42,5 +42,16 @@ def make(folder: Path, hidden: int = 1024, layers: int = LAYERS) -> None:
     LlamaForCausalLM(config).eval().save_pretrained(folder)
 
 
+def main() -> int:
+    """Read the command line, make the model; the exit code is 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.engines.model",
+        description="Make a Llama of random weights (730 MB), in the engines' environment.",
+    )
+    parser.add_argument("folder", type=Path, help="folder that the model is written to")
+    make(parser.parse_args().folder)
+    return 0
+
+
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    raise SystemExit(main())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
+from controller.p4_constants import MERGED, SERVED
 
 if TYPE_CHECKING:
     from emulator.timeline import Progress, Sample
@@ -96,8 +96,8 @@ class Collector:
             links=tuple(self._links(before, sample)),
             blocks=sample.blocks,
             resident=sample.resident,
-            served=_outcome(sample, OUTCOME_SERVED),
-            merged=_outcome(sample, OUTCOME_MERGED),
+            served=sample.outcomes.get(SERVED, 0),
+            merged=sample.outcomes.get(MERGED, 0),
             admitted=sample.admitted,
             evicted=sample.evicted,
             rates={name: tuple(values) for name, values in self._rates.items()},
@@ -136,8 +136,8 @@ class Collector:
     def _note_rates(self, before: Sample, now: Sample) -> None:
         passed_s = now.t_s - before.t_s
         for name, late, early in (
-            ("served", _outcome(now, OUTCOME_SERVED), _outcome(before, OUTCOME_SERVED)),
-            ("merged", _outcome(now, OUTCOME_MERGED), _outcome(before, OUTCOME_MERGED)),
+            ("served", now.outcomes.get(SERVED, 0), before.outcomes.get(SERVED, 0)),
+            ("merged", now.outcomes.get(MERGED, 0), before.outcomes.get(MERGED, 0)),
             ("digests", now.digests, before.digests),
         ):
             self._rates[name].append(max(0, late - early) / passed_s if passed_s > 0 else 0.0)
@@ -153,7 +153,3 @@ class Collector:
                 if decided["number"] > last:
                     self._decisions.append({**decided, "switch": switch})
                     self._decided[switch] = decided["number"]
-
-
-def _outcome(sample: Sample, index: int) -> int:
-    return sample.outcomes[index] if index < len(sample.outcomes) else 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from controller.p4_constants import OUTCOME_MERGED, OUTCOME_SERVED
+from controller.p4_constants import MERGED, SERVED
 from experiments.page import Chart, bar_chart, line_chart
 from experiments.run.words import title_of
 from experiments.sources import answering, sources
@@ -67,19 +67,16 @@ def completed(runs: Runs) -> Chart:
 
 def served(runs: Runs) -> Chart:
     """GETs of fragments that were answered from a slot."""
-    return _outcomes(runs, OUTCOME_SERVED, "fragments served by the pool")
+    return _outcomes(runs, SERVED, "fragments served by the pool")
 
 
 def merged(runs: Runs) -> Chart:
     """GETs of fragments that were absorbed because one like them was in flight."""
-    return _outcomes(runs, OUTCOME_MERGED, "fragments asked for that were merged")
+    return _outcomes(runs, MERGED, "fragments asked for that were merged")
 
 
-def _outcomes(runs: Runs, outcome: int, title: str) -> Chart:
-    def count(sample: Mapping[str, Any]) -> float:
-        return float(sample["outcomes"][outcome]) if sample["outcomes"] else 0.0
-
-    return _levels(runs, count, title)
+def _outcomes(runs: Runs, outcome: str, title: str) -> Chart:
+    return _levels(runs, lambda sample: float(sample["outcomes"].get(outcome, 0)), title)
 
 
 def tiers(shape: Mapping[str, Any], run: Run, mode: str) -> Chart:

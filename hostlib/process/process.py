@@ -112,7 +112,8 @@ class _Controlled(Generic[Config]):
         stop = asyncio.create_task(self._stop.wait())
         events: list[asyncio.Future[Any]] = [self._start, stop]
         await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-        if self._stop.is_set():
+        if self._stop.is_set():  # it served all the time, though nobody told it to begin
+            self._write_result()
             return
         start_s = self._start.result()
         work = asyncio.create_task(self._work(start_s))

@@ -43,8 +43,6 @@ free."""
 class StorageConfig(HostConfig):
     """The configuration file of a storage node."""
 
-    block_bytes: int
-    """Length of the blocks in `preload` that have none there; others may have any length."""
     dram_bytes: int
     homes: list[str] = field(default_factory=list)
     """Addresses of all storage nodes, this one among them; without, it has no peers to catch up from."""
@@ -64,6 +62,8 @@ class StorageConfig(HostConfig):
     """File with the blocks held from the start, youngest last: a line each with the key in hexadecimal, and
     the length in bytes if it is not `block_bytes`. Their content is derived from their keys, and this node
     seals it in place of those who would have written it."""
+    block_bytes: int = 0
+    """Length of the blocks in `preload` that have none there."""
     tenant: int = wire.TENANT_PUBLIC
     """Whose the blocks in `preload` are."""
     secret: str | None = None
@@ -75,7 +75,9 @@ class StorageConfig(HostConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(block_bytes=self.block_bytes, dram_bytes=self.dram_bytes)
+        check_positive(dram_bytes=self.dram_bytes)
+        if self.preload is not None:
+            check_positive(block_bytes=self.block_bytes)
         if self.ssd_dir is not None:
             check_positive(ssd_bytes=self.ssd_bytes)
         for name in ("ssd_bytes_per_s", "read_ahead_blocks", "tenant_bytes"):

@@ -17,7 +17,7 @@ import pytest
 from controller import process as controller_process
 from controller.block_id import block_id
 from controller.config import Config, CostOptions, HomeLink, PoolSize, config_text
-from controller.p4_constants import OUTCOME_NAMES, OUTCOME_SERVED
+from controller.p4_constants import OUTCOME_NAMES, SERVED
 from controller.policies import POLICY_NAMES, make_policy
 from controller.policies.eventlog import read_events, read_head
 from controller.policies.events import Miss
@@ -127,8 +127,8 @@ def test_it_is_ready_reports_progress_and_leaves_results(switch: LiveSwitch, tmp
     assert said["policy"] == "lfu"
     assert said["admitted"] == said["digests"] == 1
     # A quick controller has admitted it before its last fragment was fetched for the first time.
-    assert FRAGMENTS <= said["outcomes"][OUTCOME_SERVED] < 2 * FRAGMENTS
-    assert len(said["outcomes"]) == len(OUTCOME_NAMES)
+    assert FRAGMENTS <= said["outcomes"][SERVED] < 2 * FRAGMENTS
+    assert said["outcomes"].keys() <= set(OUTCOME_NAMES)
     assert said["p4runtime_writes"] > 0
     assert said["rpc_bytes_sent"] > 0
     assert said["stream_bytes_received"] > 0
@@ -167,8 +167,7 @@ def test_without_the_pool_the_switch_only_forwards(switch: LiveSwitch, tmp_path:
         end(process)
     said = json.loads(results.read_text())
     assert (said["digests"], said["admitted"]) == (0, 0)
-    outcomes = dict(zip(OUTCOME_NAMES, said["outcomes"], strict=True))
-    assert outcomes["unmerged"] == outcomes["reply"] == 3 * FRAGMENTS
+    assert said["outcomes"]["unmerged"] == said["outcomes"]["reply"] == 3 * FRAGMENTS
 
 
 @root

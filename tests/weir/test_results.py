@@ -17,7 +17,7 @@ REQUEST = {
 }  # fmt: skip
 SAMPLE = {
     "t_s": 0.5, "link_bytes": {"s1-node1": [10, 20]}, "blocks": {}, "completed": 1, "resident": 2, "hits": 3,
-    "admitted": 4, "evicted": 5, "digests": 6, "outcomes": [],
+    "admitted": 4, "evicted": 5, "digests": 6, "outcomes": {},
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from controller.p4_constants import OUTCOME_MERGED, OUTCOME_NAMES, OUTCOME_SERVED
+from controller.p4_constants import MERGED, SERVED
 from emulator.timeline import Sample
 from experiments.live.snapshot import HISTORY, MOST_DECISIONS, Collector
 from topologies.registry import make_topology
@@ -11,8 +11,7 @@ RATE_BIT_S = 1e6
 
 
 def sample(t_s: float, **changed: Any) -> Sample:
-    outcomes = [0] * len(OUTCOME_NAMES)
-    outcomes[OUTCOME_SERVED], outcomes[OUTCOME_MERGED] = changed.pop("served", 0), changed.pop("merged", 0)
+    outcomes = {SERVED: changed.pop("served", 0), MERGED: changed.pop("merged", 0)}
     values: dict[str, Any] = {
         "link_bytes": {}, "blocks": {}, "completed": 0, "resident": 0, "hits": 0, "admitted": 0,
         "evicted": 0, "digests": 0, "outcomes": outcomes,
@@ -71,7 +70,7 @@ def test_each_decision_is_shown_once_and_a_new_controller_begins_again() -> None
 
 def test_before_anyone_said_anything_there_is_something_to_show() -> None:
     collector = Collector(make_topology("star", RATE_BIT_S, 1, 1), dict, dict)
-    collector.take(sample(0.0, outcomes=[]))
+    collector.take(sample(0.0, outcomes={}))
     assert (collector.latest.served, collector.latest.hottest, collector.latest.backlog_ms) == (0, (), {})
 
 

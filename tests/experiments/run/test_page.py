@@ -48,7 +48,7 @@ HOTTEST = [
 
 
 def sample(t_s: float, sent: int) -> Sample:
-    return Sample(t_s, {"s1-node1": (10, sent), "s1-store1": (sent, 10)}, {}, 1, 0, 0, 0, 0, 0, [0] * 24)
+    return Sample(t_s, {"s1-node1": (10, sent), "s1-store1": (sent, 10)}, {}, 1, 0, 0, 0, 0, 0, {})
 
 
 def request(ttft_s: float | None, node: str = "node1") -> dict[str, Any]:

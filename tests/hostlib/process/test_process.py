@@ -215,17 +215,17 @@ def test_a_worker_stops_when_told_and_leaves_its_result(hosts: Hosts, how: str) 
     assert (result["requests"], result["node"]["arrived"]) == (2, 1)
 
 
-def test_a_host_that_was_never_started_stops_without_a_result(hosts: Hosts, tmp_path: Path) -> None:
+def test_a_host_that_was_never_started_says_at_its_end_what_it_served(hosts: Hosts, tmp_path: Path) -> None:
     storage = hosts.storage()
     storage.wait_for("ready")
     storage.command("stop")
     assert storage.end() == (0, "")
-    assert not (tmp_path / "storage.out").exists()
+    assert json.loads((tmp_path / "storage.out").read_text())["storage"]["gets"] == 0
 
 
 def test_errors_are_one_line_and_exit_code_2(hosts: Hosts, tmp_path: Path) -> None:
     failures = [
-        (hosts.storage("no_size", block_bytes=0), "no_size.json: block_bytes must be above 0"),
+        (hosts.storage("no_size", dram_bytes=0), "no_size.json: dram_bytes must be above 0"),
         (hosts.storage("strange", address="192.0.2.1"), "UDP 192.0.2.1:22341: Cannot assign requested"),
         (hosts.worker("a", ["nowhere"], []), "a.json: homes: "),
         (hosts.worker("b", [own_address()], [{"timestamp": 0}]), "b.jsonl:1: mooncake schema: no field"),
