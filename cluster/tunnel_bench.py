@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def inside(role: str, size_bytes: int) -> int:
-    """In the namespace: wait for the tunnel and measure it."""
+    """Wait in the namespace for the tunnel, and measure it; return the exit code."""
     sys.stdin.readline()
     for command in (f"ip addr add {ADDRESSES[role]}/24 dev tunnel", "ip link set dev tunnel up"):
         subprocess.run(command.split(), check=True)

@@ -82,7 +82,7 @@ def source(module: str) -> Path:
 
 
 def sources() -> list[str]:
-    """The files, from the root, that a build belongs to."""
+    """Return the files, from the root, that a build belongs to."""
     found = list(KNOWN_FILES)
     for top in KNOWN:
         for path, folders, names in os.walk(ROOT / top):
@@ -93,7 +93,7 @@ def sources() -> list[str]:
 
 
 def folder() -> Path:
-    """Where the build of the sources as they are now lies, or would lie; 4 ms, at each start."""
+    """Return where the build of the sources as they are now lies, or would lie; 4 ms, at each start."""
     digest = hashlib.sha256(" ".join((sys.version, *FLAGS, *MODULES, _mypy())).encode())
     for name in sources():
         content = (ROOT / name).read_bytes()
@@ -109,17 +109,17 @@ def _mypy() -> str:
 
 
 def in_use() -> bool:
-    """Whether the simulator runs compiled in this process."""
+    """Return whether the simulator runs compiled in this process."""
     return any(isinstance(finder, _Finder) for finder in sys.meta_path)
 
 
 def core() -> str:
-    """The same in a word, for results: "compiled" or "Python"."""
+    """Return which of the two runs here, for results: "compiled" or "Python"."""
     return "compiled" if in_use() else "Python"
 
 
 def engine() -> str:
-    """What pages and summaries say of who played what they show."""
+    """Return what pages and summaries say of who played what they show."""
     return "simulator, compiled" if in_use() else "simulator, in Python"
 
 

@@ -82,7 +82,7 @@ class StorageNode:
 
     @property
     def members(self) -> Members:
-        """The newest list of storage nodes."""
+        """Return the newest list of storage nodes."""
         return self.joining.members
 
     def start(self) -> None:
@@ -92,7 +92,8 @@ class StorageNode:
         self._expiry.start()
 
     def backlog_ms(self, tenant: int | None = None) -> int:
-        """How long what a tenant asks for now waits: for the SSD, or on the link for what waits to leave."""
+        """Return how long what a tenant asks for now waits: for the SSD, or on the link for what waits to
+        leave."""
         link_bit_s = self._options.link_bit_s
         link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
         return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s(tenant))))
@@ -114,7 +115,7 @@ class StorageNode:
         self.joining.close()
 
     def crash(self) -> None:
-        """As if its machine lost its power: it does nothing any more, not even what it began."""
+        """Stop as if the machine lost its power: it does nothing any more, not even what it began."""
         self.close()
         self._store.abandon()
         self._transport.set_receiver(lambda address, datagrams: None)
