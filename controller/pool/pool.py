@@ -117,11 +117,6 @@ class Pool:
         return sum(slots.fragments for slots in self.resident.values())
 
     @property
-    def in_motion(self) -> bool:
-        """Return whether something is on its way, or waits for its turn."""
-        return any((self.reclaims, self.fills, self._leaving, self.push is not None))
-
-    @property
     def due_s(self) -> float:
         """Return when `tick` has something to do though nothing happens before; pushes have to be looked
         for."""
