@@ -78,6 +78,7 @@ _RECORD = struct.Struct("=2IQ")
 class Switch:
     """One switch with the state of its program; independent of all others in the process.
 
+    Methods without a text of their own are those of `v1model.dataplane.DataPlane`, which says what they take.
     Thread-safe. Every control call is atomic against packets. `cpu_port` is where packets for the
     control plane go; `max_frame_bytes` the longest frame accepted. Use as a context manager, or
     `close` it: that stops forwarding and frees everything.
