@@ -78,7 +78,7 @@ class Whole(Front):
     beside_reader = True
 
     def has(self, block: Block, now_s: float) -> bool:
-        """Return what nobody has it does not have either, and who has it says so."""
+        """Return False: what nobody has it does not have either, and who has it says so."""
         return False
 
     def send(self, block: Block, device: Link, now_s: float) -> Passage:

@@ -118,8 +118,7 @@ def decoys(rng: Random, per_s: float) -> Sessions:
 
 
 def flood(rng: Random, per_s: float) -> Sessions:
-    """Yield one tenant repeats a loop far larger than the pool at nine times the rate of another's popular
-    set."""
+    """One tenant repeats a loop far larger than the pool, at nine times the rate of another's popular set."""
     popular = _zipf(rng, "tenant 1 hot", _CHAINS // 2)
     for number, now_s in enumerate(starts(rng, per_s)):
         name = next(popular) if rng.random() < 0.1 else f"tenant 0 loop {number % (10 * _CHAINS)}"

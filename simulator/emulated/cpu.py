@@ -117,7 +117,7 @@ class Process:
         return self._wake_s + longer_s
 
     def rest(self, now_s: float) -> None:
-        """Be done; what came meanwhile is next."""
+        """Begin what came meanwhile."""
         self._ran_s = now_s
         self._awake = bool(self._jobs)
         if self._awake and self._cpu is not None:
