@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 OK, FAILURE, USAGE = 0, 1, 2
 LOG_DROPS_EVERY_S = 1.0
-END_S = 1.5  # from a signal to the end of the process at the latest
+END_S = 1.2  # from a signal to the end of the process at the latest
 
 # Reads and writes make protobuf messages by the thousand, which the collector walks again and again
 # for nothing: with Python's own thresholds (700, 10, 10) that takes half of the time of a large read.

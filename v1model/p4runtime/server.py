@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from v1model.p4runtime.address import TlsFiles
     from v1model.p4runtime.device import Engine
 
-STOP_TIMEOUT_S = 0.7
+STOP_TIMEOUT_S = 0.5
 MAX_CONNECTIONS = 4096  # many, because who only connects is soon cut off, but keeps others out meanwhile
 _OTHER_FILES = 512
 # Calls that came just now, wait for a primary's request, are being refused or are answered at once.
