@@ -16,6 +16,7 @@ import pytest
 from scapy.utils import RawPcapNgReader
 
 from tests.cluster.servers import CLOCK_STEP_S, TestServers
+from tests.experiments.summaries import assert_described
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(1800)]
 SMALL = ("--requests", "24", "--gpu-blocks", "4", "--dram-blocks", "8", "--scale", "20000", "--speed", "4")
@@ -40,6 +41,7 @@ def played(results: Path, *arguments: str) -> dict[str, Any]:
         command(results, *arguments), capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert_described("run", results / "summary.json")
     summary: dict[str, Any] = json.loads((results / "summary.json").read_text())
     return summary
 
@@ -93,8 +95,7 @@ def test_servers_count_what_one_machine_counts(
     several = played(tmp_path / "several", *topology, "--modes", "no_pool,pool", "--servers", str(file))
     assert counts(several) == counts(alone)
     assert several["runs"]["no_pool"]["blocks"]["pool"] == 0
-    # What a busy machine lets the controller admit in a few seconds may be nothing, but it heard and wrote.
-    assert several["runs"]["pool"]["digests"] > 0
+    # What a busy machine lets nodes fetch in a few seconds may be nothing, but the controller wrote.
     assert several["runs"]["pool"]["p4runtime_writes"] > 0
     about = several["servers"]
     assert set(about) == set(names)
@@ -221,16 +222,20 @@ def test_servers_that_no_tunnel_connects_are_refused(servers: TestServers, tmp_p
         subprocess.run([*route, "del", "blackhole", b.address], check=True)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "servers a and b: no packet of" in done.stderr
-    assert f"between {a.address} and {b.address}: let UDP port 4789 pass there" in done.stderr
+    assert f"between {a.address} and {b.address}: see that these" in done.stderr
+    assert "let UDP port 4789 pass there" in done.stderr
+    assert "Traceback" not in done.stderr
     assert_idle(servers, ("a", "b"))
 
 
 def test_the_servers_choose_the_scale(servers: TestServers, tmp_path: Path) -> None:
     file = servers.write_file(("a", "b", "c"))
     arguments = (*LEAFSPINE, "--modes", "no_pool", "--scale", "auto", "--servers", str(file))
+    of_any_size = {name: value for name, value in os.environ.items() if name != "WEIR_VALUE_BYTES"}
     done = subprocess.run(
-        command(tmp_path, *arguments), capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
-    )
+        command(tmp_path, *arguments), env=of_any_size, capture_output=True, text=True, timeout=RUN_TIMEOUT_S,
+        check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["scale_chosen"] == "by the machine"
@@ -238,6 +243,8 @@ def test_the_servers_choose_the_scale(servers: TestServers, tmp_path: Path) -> N
     assert f"sigma {summary['scale']:g}" in done.stdout
     assert "Of the servers," in done.stdout
     assert all(one["carries_bit_s"] > one["asked_bit_s"] > 0 for one in summary["tunnels"])
+    # The servers' network carries 1,500 bytes, the longest frame is longer.
+    assert all(one["frame_bytes"] > 8192 and one["frames_per_s"] > 0 for one in summary["tunnels"])
     assert_idle(servers, ("a", "b", "c"))
 
 
