@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_S = 10.0  # from the begin of a call to the last byte of its request
 RESPONSE_TIMEOUT_S = 60.0  # until a client takes the next message that is for it
 # Calls of connections that no primary uses whose request is not there; each may hold the better part of one.
-MAX_WAITING = 16
+MAX_WAITING = 24
 MAX_RUNNING = 32  # calls that read and write; as many again for the primaries' connections
 MAX_RUNNING_OF_PEER = 4  # of a connection that no primary uses
 _LOOK_S = 0.5

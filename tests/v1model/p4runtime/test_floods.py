@@ -181,7 +181,7 @@ class Context:
 
 def test_calls_that_wait_for_their_request_are_few_and_cost_no_primary_its_own() -> None:
     """Each may hold a message but for its last byte: 32 of 16 MiB took 330 MB."""
-    assert MAX_WAITING * handlers.MAX_MESSAGE_BYTES <= 128 << 20
+    assert MAX_WAITING * handlers.MAX_MESSAGE_BYTES <= 192 << 20
     server = Calls()
     contexts = [Context(f"ipv4:{number % 3}") for number in range(MAX_WAITING)]
     primary, newcomer = Context("ipv4:primary"), Context("ipv4:newcomer")
