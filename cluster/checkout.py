@@ -23,6 +23,10 @@ from emulator.result import ROOT
 
 COPY_TIMEOUT_S: Final = 600.0
 SETUP_TIMEOUT_S: Final = 1800.0
+INDEX_VARIABLES: Final = (
+    "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "http_proxy", "https_proxy", "no_proxy",
+)  # fmt: skip
+"""That say where Python's packages come from."""
 MADE: Final = ("build", "results", "__pycache__", "node_modules")
 """Folders that are no part of a checkout; those that begin with a dot and "venv" neither."""
 _UNPACK: Final = """
@@ -101,8 +105,9 @@ def copy(server: Server, folder: str) -> None:
 
 def set_up(server: Server, folder: str) -> None:
     """Have a server make the environment of its checkout, which takes minutes the first time; raises
-    ServerError with its last words."""
-    command = in_checkout(server, folder, ["sh", "scripts/setup.sh", "run"], {})
+    ServerError with its last words. It takes packages from where this machine does (INDEX_VARIABLES)."""
+    index = {name: os.environ[name] for name in INDEX_VARIABLES if name in os.environ}
+    command = in_checkout(server, folder, ["sh", "scripts/setup.sh", "run"], index)
     problem = f"the checkout in {folder} could not be set up; log in and run make setup there"
     _carry_out(server, command, b"", SETUP_TIMEOUT_S, problem)
 

@@ -121,20 +121,21 @@ def twice(found: Sequence[Found]) -> str | None:
 
 def unreachable(server: Server, code: int, words: str) -> str:
     """Return why a server that gave no answer can't be used, by what ssh said."""
-    name = f"server {server.name}"
+    name, config = f"server {server.name}", server.ssh_config
+    by = server.ssh if config is None else f"-F {config} {server.ssh}"
     if code == 127:
         return f"{name} has no /usr/bin/python3 ({words}): apt-get install python3 there"
     if "SyntaxError" in words:
         return f"{name} has a Python before 3.7: install the operating system of this machine there ({words})"
     if "Host key verification failed" in words:
         return (
-            f"{name}: its host key is not known here ({words}): log in once by hand (ssh {server.ssh}) and "
+            f"{name}: its host key is not known here ({words}): log in once by hand (ssh {by}) and "
             "compare the key"
         )
     if "Permission denied" in words:
         return (
-            f"{name} lets nobody in without a password ({words}): put your public key there (ssh-copy-id "
-            f"{server.ssh})"
+            f"{name} lets nobody in without a password ({words}): put your public key there, for a login as "
+            f"root (ssh-copy-id {by})"
         )
     said = words or "it said nothing"
-    return f"{name} can't be reached ({said}): try ssh {server.ssh} true, and see ~/.ssh/config"
+    return f"{name} can't be reached ({said}): try ssh {by} true, and see {config or '~/.ssh/config'}"

@@ -8,6 +8,7 @@ as fast as it can.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -20,12 +21,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from hostlib.transport.endpoint import IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE
 from topologies.part import Tunnel
 
 PORT: Final = 9
 ADDRESSES: Final = {"answer": "10.254.0.1", "ask": "10.254.0.2"}
+ETHERNET_BYTES: Final = 14
 HEADERS_BYTES: Final = 42
 """Ethernet, IPv4 and UDP."""
+LEAST_MTU: Final = 576
 PINGS: Final = 200
 PING_TIMEOUT_S: Final = 0.5
 BLAST_S: Final = 0.4
@@ -60,9 +64,15 @@ def main(arguments: Sequence[str]) -> int:
 def inside(role: str, size_bytes: int) -> int:
     """In the namespace: wait for the tunnel and measure it."""
     sys.stdin.readline()
-    for command in (f"ip addr add {ADDRESSES[role]}/24 dev tunnel", "ip link set dev tunnel up"):
+    commands = (
+        f"ip link set dev tunnel mtu {max(LEAST_MTU, size_bytes - ETHERNET_BYTES)}",
+        f"ip addr add {ADDRESSES[role]}/24 dev tunnel",
+        "ip link set dev tunnel up",
+    )
+    for command in commands:
         subprocess.run(command.split(), check=True)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE)  # as hosts have it
         if role == "answer":
             link.bind((ADDRESSES[role], PORT))
             answer(link)
@@ -139,7 +149,12 @@ def _blast(link: socket.socket, payload_bytes: int) -> int:
     while time.monotonic() < end_s:
         try:
             link.send(data)
-        except (BlockingIOError, TimeoutError, OSError):
+        except (BlockingIOError, TimeoutError):
+            time.sleep(0.001)
+            continue
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise
             time.sleep(0.001)
             continue
         sent += segments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -59,15 +59,22 @@ def _measure(pair: Pair, agents: Agents, frame_bytes: int) -> TunnelFigures:
     with ThreadPoolExecutor(max_workers=2) as pool:
         answering, asking = pool.submit(run, "answer", 0), pool.submit(run, "ask", 1)
         try:
-            figures = json.loads(asking.result())
+            figures = TunnelFigures(frame_bytes=frame_bytes, **json.loads(asking.result()))
             answering.result()
         except ServerError as error:
-            raise ServerError(
-                f"servers {pair[0]} and {pair[1]}: no packet of {frame_bytes + VXLAN_BYTES} bytes came "
-                f"through a tunnel between {addresses[0]} and {addresses[1]}: let UDP port {VXLAN_PORT} pass "
-                f"there, in both directions, and see that the network carries such packets ({error})"
-            ) from None
-    return TunnelFigures(frame_bytes=frame_bytes, **figures)
+            raise ServerError(_nothing_came(pair, addresses, frame_bytes, str(error))) from None
+    if not figures.frames_per_s:
+        raise ServerError(_nothing_came(pair, addresses, frame_bytes, "small ones did"))
+    return figures
+
+
+def _nothing_came(pair: Pair, addresses: Sequence[str], frame_bytes: int, why: str) -> str:
+    return (
+        f"servers {pair[0]} and {pair[1]}: no packet of {frame_bytes + VXLAN_BYTES} bytes came through a "
+        f"tunnel between {addresses[0]} and {addresses[1]}: see that these are the servers' addresses, and "
+        f"let UDP port {VXLAN_PORT} pass there in both directions, with packets or fragments of that size; "
+        f"VALUE_BYTES=512 makes smaller ones ({why.splitlines()[-1]})"
+    )
 
 
 def too_slow(

@@ -175,7 +175,8 @@ def _carried(placement: Placement, found: Found) -> str:
     here, fabric = placement.on(name), placement.fabric
     kinds = ((fabric.switches, "switches"), (fabric.nodes, "nodes"), (fabric.stores, "storage nodes"))
     counts = [f"{sum(one in here for one in of_kind)} {what}" for of_kind, what in kinds]
+    idle = "" if here else "; a leaf with its hosts is more than its share, and is not divided"
     return (
         f"server {name}: {', '.join(counts)}, {placement.load_share[name]:.0%} of the work on "
-        f"{found.usable_cores:g} cores"
+        f"{found.usable_cores:g} cores{idle}"
     )

@@ -12,6 +12,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -174,7 +175,12 @@ def _forget_unused(newest: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what it has made goes
+    if os.environ.get("WEIR_COMPILED") == "0":
+        sys.exit(0)
     try:
         build()
+    except KeyboardInterrupt:
+        sys.exit(130)
     except BuildError as error:
         print(f"simulations run in Python alone, about twice as slow: {error}", file=sys.stderr)

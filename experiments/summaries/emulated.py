@@ -17,6 +17,45 @@ from experiments.summaries.common import DESCRIBED, MadeBy
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
+class ServerOfRun:
+    """One of SERVERS."""
+
+    cores: float
+    """That it may be given work for."""
+    load_share: float
+    """Share of the CPU time of hosts and switches that is reckoned for those it carries."""
+    carries: list[str]
+    """Its hosts and switches."""
+    wall_clock_ahead_ms: float
+    """By how much its clock was ahead of this machine's before the run, ms."""
+    clock_within_ms: float | None = None
+    """Error of the comparison of clocks by which captures and traces were corrected, ms."""
+    clock_drift_ms: float | None = None
+    """By how much its clock went ahead during the run, ms."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
+class TunnelOfRun:
+    """What two of SERVERS have between them, measured before the run."""
+
+    between: list[str]
+    asked_bit_s: float
+    """Rates of the links in it together, one way, bit/s."""
+    carries_bit_s: float
+    """What one thread got through, bit/s, without what the tunnel adds; links may ask for half."""
+    frame_bytes: int
+    """Of the frames that were sent."""
+    frames_per_s: float
+    """Of these that came through, 1/s."""
+    send_us: float
+    """CPU time of the sender for each, us."""
+    rtt_us: float
+    """Of a small packet, there and back, us."""
+    lost_share: float
+    """Of small packets."""
+
+
+@dataclass(kw_only=True, config=DESCRIBED)
 class Run(MadeBy):
     """One trace, run in several modes."""
 
@@ -77,6 +116,10 @@ class Run(MadeBy):
     """By mode: all runs, if there were several."""
     intervals: dict[str, dict[str, Interval]] | None = None
     """By mode and figure, if there were several runs: the mean and its 95 % confidence interval."""
+    servers: dict[str, ServerOfRun] | None = None
+    """By name, with SERVERS."""
+    tunnels: list[TunnelOfRun] | None = None
+    """One for each two servers with links between them."""
 
 
 @plain_dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pytest
 from scapy.utils import RawPcapNgReader
 
 from tests.cluster.servers import CLOCK_STEP_S, TestServers
+from tests.experiments.summaries import assert_described
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(1800)]
 SMALL = ("--requests", "24", "--gpu-blocks", "4", "--dram-blocks", "8", "--scale", "20000", "--speed", "4")
@@ -40,6 +41,7 @@ def played(results: Path, *arguments: str) -> dict[str, Any]:
         command(results, *arguments), capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert_described("run", results / "summary.json")
     summary: dict[str, Any] = json.loads((results / "summary.json").read_text())
     return summary
 
@@ -221,7 +223,9 @@ def test_servers_that_no_tunnel_connects_are_refused(servers: TestServers, tmp_p
         subprocess.run([*route, "del", "blackhole", b.address], check=True)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "servers a and b: no packet of" in done.stderr
-    assert f"between {a.address} and {b.address}: let UDP port 4789 pass there" in done.stderr
+    assert f"between {a.address} and {b.address}: see that these" in done.stderr
+    assert "let UDP port 4789 pass there" in done.stderr
+    assert "Traceback" not in done.stderr
     assert_idle(servers, ("a", "b"))
 
 
@@ -238,6 +242,8 @@ def test_the_servers_choose_the_scale(servers: TestServers, tmp_path: Path) -> N
     assert f"sigma {summary['scale']:g}" in done.stdout
     assert "Of the servers," in done.stdout
     assert all(one["carries_bit_s"] > one["asked_bit_s"] > 0 for one in summary["tunnels"])
+    # The servers' network carries 1,500 bytes, the longest frame is longer.
+    assert all(one["frame_bytes"] > 8192 and one["frames_per_s"] > 0 for one in summary["tunnels"])
     assert_idle(servers, ("a", "b", "c"))
 
 
