@@ -151,8 +151,8 @@ def resolve(config: VllmConfig, kv_cache: KVCacheConfig) -> Resolved:
     walk = _Walk(_skipped(config))
     groups = [(group.kv_cache_spec, list(group.layer_names)) for group in kv_cache.kv_cache_groups]
     given = {"config": config, "kv_cache": groups, "software": _software(), "environment": _environment()}
-    if config.parallel_config.enable_expert_parallel:  # messages between ranks may have fewer bits
-        given["ranks of experts"] = config.parallel_config.data_parallel_size
+    if getattr(config.parallel_config, "enable_expert_parallel", False):
+        given["ranks of experts"] = config.parallel_config.data_parallel_size  # they may exchange fewer bits
     for name, value in given.items():
         walk.visit(name, value, 0)
     if getattr(config.cache_config, "calculate_kv_scales", False):  # of vLLM before 0.32
