@@ -21,7 +21,7 @@ class Servers:
 
     @property
     def control_apart(self) -> bool:
-        """Whether this machine, where the controller runs, is none of the servers."""
+        """Return whether this machine, where the controller runs, is none of the servers."""
         return self._network.control_apart
 
     def watch(self) -> ServersWatch:
@@ -31,7 +31,7 @@ class Servers:
         return watch
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
-        """What running processes have used so far, together."""
+        """Return what running processes have used so far, together."""
         here: list[int] = []
         there: dict[str, list[int]] = {}
         for process in processes:

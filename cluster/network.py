@@ -100,11 +100,11 @@ class ClusterNetwork(RunningNetwork):
 
     @property
     def control_apart(self) -> bool:
-        """Whether this machine, where the controller runs, is none of the servers."""
+        """Return whether this machine, where the controller runs, is none of the servers."""
         return not any(found.is_here for found in self._found)
 
     def address(self, switch: str) -> str:
-        """Where `switch` serves P4Runtime to this machine, as gRPC spells it."""
+        """Return where `switch` serves P4Runtime to this machine, as gRPC spells it."""
         return f"unix:{self._socket(switch)}"
 
     def popen(self, host: str, command: Sequence[str], **options: Any) -> Process:
@@ -159,7 +159,7 @@ class ClusterNetwork(RunningNetwork):
             self._session_of(switch).tell("remove", path=f"{switch}.sock")
 
     def transmitted_bytes(self, host: str) -> int:
-        """Bytes that left the host's interface since it was made."""
+        """Return the bytes that left the host's interface since it was made."""
         return int(self._session_of(host).ask("transmitted_bytes", host=host))
 
     def link_drops(self) -> int:
@@ -167,7 +167,7 @@ class ClusterNetwork(RunningNetwork):
         return sum(self.on_all(lambda name, session: int(session.ask("link_drops"))).values())
 
     def link_bytes(self) -> dict[str, tuple[int, int]]:
-        """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
+        """Return the bytes over each link since it was made, "switch-peer": to the switch and from it."""
 
         def of_server(name: str, session: Session) -> dict[str, Any]:
             switches = {

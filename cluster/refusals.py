@@ -41,7 +41,7 @@ class Found:
 
     @property
     def usable_cores(self) -> float:
-        """Those that may be given work."""
+        """Return those that may be given work."""
         return self.cores if self.server.cores is None else min(self.cores, self.server.cores)
 
     def with_cores(self, cores: float) -> Found:

@@ -46,11 +46,11 @@ class RemoteProcess:
         self.stderr = self._stream("err", stderr)
 
     def wants(self, which: str) -> bool:
-        """Whether somebody reads its stream "out" or "err"."""
+        """Return whether somebody reads its stream "out" or "err"."""
         return which in self._sinks
 
     def poll(self) -> int | None:
-        """The exit code, None while it runs."""
+        """Return the exit code, None while it runs."""
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:

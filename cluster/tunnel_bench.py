@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def inside(role: str, size_bytes: int) -> int:
-    """In the namespace: wait for the tunnel and measure it."""
+    """Wait in the namespace for the tunnel, and measure it; return the exit code."""
     sys.stdin.readline()
     commands = (
         f"ip link set dev tunnel mtu {max(LEAST_MTU, size_bytes - ETHERNET_BYTES)}",

@@ -37,7 +37,7 @@ class TunnelFigures:
 
     @property
     def carries_bit_s(self) -> float:
-        """The same as a rate, as links count: without what the tunnel adds."""
+        """Return the same as a rate, as links count: without what the tunnel adds."""
         return 8.0 * self.frame_bytes * self.frames_per_s
 
 

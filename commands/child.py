@@ -37,7 +37,8 @@ def say(event: str, **details: Any) -> None:
 def main(
     module: str, kind: type[Config], run: Callable[[Config], Awaitable[None]], arguments: list[str]
 ) -> int:
-    """The command line of a child with a configuration file; exit code 2 when it could not begin."""
+    """Run the command line of a child with a configuration file; return its exit code, 2 when it could not
+    begin."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(f"usage: python -m {module} CONFIG.json", file=sys.stderr)
         return 2

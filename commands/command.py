@@ -93,7 +93,7 @@ class Screen:
 
     @property
     def quiet(self) -> bool:
-        """Whether only results, warnings and errors are wanted."""
+        """Return whether only results, warnings and errors are wanted."""
         return self.level <= QUIET
 
     def show(self, what: RenderableType = "") -> None:
@@ -121,7 +121,7 @@ class Screen:
 
     @property
     def can_live(self) -> bool:
-        """Whether there is a terminal to draw on, and again in the same place."""
+        """Return whether there is a terminal to draw on, and again in the same place."""
         return self.console.is_terminal and not self.console.is_dumb_terminal and not self.quiet
 
     def progress(self, *more: ProgressColumn, below: RenderableType | None = None) -> Progress:

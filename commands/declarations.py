@@ -159,7 +159,7 @@ class Kind:
 
     @property
     def range(self) -> str:
-        """The bounds, or the names."""
+        """Return the bounds, or the names."""
         parts = [f"{bound(self.least)} to {bound(self.most)}"] if self.least is not None else []
         if self.name == "yes_or_no":
             parts.append("yes, no")
@@ -167,7 +167,7 @@ class Kind:
 
 
 def bound(value: float | None) -> str:
-    """A bound as people write it: whole numbers in full up to ten digits."""
+    """Return a bound as people write it: whole numbers in full up to ten digits."""
     if value is None:
         return ""
     return str(int(value)) if value == int(value) and abs(value) < 1e10 else f"{value:g}"
@@ -200,7 +200,7 @@ class Key:
 
     @property
     def own_variable(self) -> bool:
-        """Whether the variable's name was declared, and is not made of the key's."""
+        """Return whether the variable's name was declared, and is not made of the key's."""
         return self.marked(Variable)
 
     @property
@@ -210,7 +210,7 @@ class Key:
         return (*self.path[:-1], others[0]) if others else None
 
     def marked(self, mark: type) -> bool:
-        """Whether the annotation carries a mark of this type."""
+        """Return whether the annotation carries a mark of this type."""
         return any(isinstance(one, mark) for one in self.marks)
 
     def from_text(self, text: str) -> Any:
@@ -271,7 +271,7 @@ def sentence(kind: Kind, invalid: ValidationError, strict: bool = False) -> str:
 
 
 def keys_of(kind: type) -> tuple[Key, ...]:
-    """All keys of a declared dataclass, in its order, those of its tables in their places."""
+    """Return all keys of a declared dataclass, in its order, those of its tables in their places."""
     return _cached_keys(kind)
 
 
@@ -321,7 +321,7 @@ def _unit(name: str) -> str:
 
 
 def kind_of(annotation: Any) -> Kind:
-    """What values an annotation allows."""
+    """Return what values an annotation allows."""
     kind = _bare_kind(annotation)
     assert kind is not None, annotation
     return kind

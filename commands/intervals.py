@@ -49,12 +49,13 @@ class Interval:
         return Interval(minuend - self.mean, minuend - self.high, minuend - self.low)
 
     def within(self, limit: float) -> bool:
-        """Whether the whole interval lies between -limit and limit."""
+        """Return whether the whole interval lies between -limit and limit."""
         return -limit <= self.low and self.high <= limit
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
-    """By Student's t; the values are independent and roughly normal. One value has no finite interval."""
+    """Return the mean with its interval by Student's t: the values are independent and roughly normal. One
+    value has no finite interval."""
     middle = mean(values)
     if len(values) < 2:
         return Interval(middle, float("-inf"), float("inf"))

@@ -11,7 +11,7 @@ Found = TypeVar("Found")
 
 
 def in_own_thread(work: Callable[[], Found]) -> Found:
-    """What `work` returns or raises. An interrupt does not wait for it.
+    """Return what `work` returns, or raise what it raises. An interrupt does not wait for it.
 
     libcachesim's random numbers are a thread's own and begin alike in each. Made in a new one and asked in a
     new one, LHD, Hyperbolic and CACHEUS decide the same each time, whatever was replayed before.

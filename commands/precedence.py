@@ -33,7 +33,7 @@ def precedence() -> Iterator[None]:
 
 
 def comes_first() -> bool:
-    """Whether this process has taken precedence."""
+    """Return whether this process has taken precedence."""
     return os.getpriority(os.PRIO_PROCESS, 0) == HIGHEST
 
 

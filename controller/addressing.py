@@ -13,14 +13,14 @@ class Mac(int):
 
     @classmethod
     def parse(cls, text: str) -> Mac:
-        """From "02:00:00:00:00:01"; ValueError for anything else."""
+        """Return the address in a text such as "02:00:00:00:00:01"; raises ValueError for anything else."""
         if not _COLONS.fullmatch(text):
             raise ValueError(f"{text!r} is not an Ethernet address such as 02:00:00:00:00:01")
         return cls(text.replace(":", ""), 16)
 
     @property
     def packed(self) -> bytes:
-        """The six bytes on the wire."""
+        """Return the six bytes on the wire."""
         return self.to_bytes(6, "big")
 
     def __str__(self) -> str:

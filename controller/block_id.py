@@ -16,10 +16,10 @@ def block_id(tenant: int, key: bytes) -> bytes:
 
 
 def tenant_of(block: bytes) -> int:
-    """The tenant that a block belongs to."""
+    """Return the tenant that a block belongs to."""
     return int.from_bytes(block[:_TENANT_BYTES], "big")
 
 
 def key_of(block: bytes) -> bytes:
-    """The block's key on the wire."""
+    """Return the block's key on the wire."""
     return block[_TENANT_BYTES:]

@@ -145,7 +145,7 @@ class PoolSize:
 
     @property
     def defines(self) -> dict[str, int]:
-        """What the P4 program is compiled with, by name of the macro."""
+        """Return what the P4 program is compiled with, by name of the macro."""
         return {"POOL_BLOCKS": self.blocks, "POOL_SLOTS": self.slots, "VALUE_SIZE": VALUE_BYTES}
 
     @property
@@ -203,7 +203,7 @@ class SwitchConfig:
     """None: in clear, for sockets that only we can reach."""
 
     def port_to(self, address: IPv4Address) -> int | None:
-        """The port of the longest prefix that holds an address, None without a route."""
+        """Return the port of the longest prefix that holds an address, None without a route."""
         matching = [route for route in self.routes if address in route.prefix]
         best = max(matching, key=lambda route: route.prefix.prefixlen, default=None)
         return best.port if best else None
@@ -271,7 +271,7 @@ class CostOptions:
     """Of storage nodes whose link has another rate."""
 
     def cost_model(self) -> CostModel:
-        """In one object; raises CostError."""
+        """Return these options as one object; raises CostError."""
         cost = make_cost_model(self.model, self.gpu, self.block_tokens)
         return replace(cost, stored_share=self.stored_share)
 
@@ -330,7 +330,7 @@ def load_config(path: Path) -> Config:
 
 
 def config_text(config: Config) -> str:
-    """The JSON that `load_config` reads back."""
+    """Return the JSON that `load_config` reads back."""
     return json.dumps(to_record(config), indent=1)
 
 

@@ -91,7 +91,7 @@ class Deletions:
             self._switches[name]()
 
     def work(self, switch: str, now_s: float) -> list[ForgetWrite | DeletionDone]:
-        """What to send by a switch now."""
+        """Return what to send by a switch now."""
         if not self._under_way:
             return []
         made: list[ForgetWrite | DeletionDone] = []
@@ -107,7 +107,7 @@ class Deletions:
         return made
 
     def due_s(self, switch: str) -> float:
-        """When `work` has something to send by a switch, if nothing happens before."""
+        """Return when `work` has something to send by a switch, if nothing happens before."""
         with self._changing:
             told = [
                 one.told_s.get(switch, float("-inf"))

@@ -31,7 +31,7 @@ class Flaps:
         self._falls[address] = (count + 1 if now_s - at_s < CALM_S + self._wait_s(count) else 1), now_s
 
     def may_rise(self, address: str, now_s: float) -> bool:
-        """Whether it is up again if it says that it has caught up."""
+        """Return whether it is up again if it says that it has caught up."""
         count, at_s = self._falls.get(address, (0, now_s))
         return now_s - at_s >= self._wait_s(count)
 

@@ -25,7 +25,7 @@ _TTL: Final = 64
 
 
 def control_frame(operation: Packet, controller: Host) -> bytes:
-    """The frame of an operation, from the controller's address at the switch."""
+    """Return the frame of an operation, from the controller's address at the switch."""
     payload = wire.encode(operation.message())
     source, destination = controller.ipv4.packed, operation.destination.packed
     udp_bytes = _UDP.size + len(payload)
@@ -41,7 +41,7 @@ def control_frame(operation: Packet, controller: Host) -> bytes:
 
 
 def parse_answer(frame: bytes) -> Answer | None:
-    """The message in a frame for the controller, None for anything that is not one."""
+    """Return the message in a frame for the controller, None for anything that is not one."""
     # Most are heartbeats, each like the one before it but for IPv4's number and checksum.
     number, checksum = _ETHERNET.size + 4, _ETHERNET.size + 10
     return _parse(frame[:number] + b"\0\0" + frame[number + 2 : checksum] + b"\0\0" + frame[checksum + 2 :])

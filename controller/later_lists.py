@@ -34,7 +34,7 @@ class LaterLists:
         """Since when nodes have said that they know a later list."""
 
     def follows(self, source: str, is_store: bool, epoch: int, own: int, now_s: float) -> bool:
-        """Whether the controller goes on from a list of this epoch, where its own has another."""
+        """Return whether the controller goes on from a list of this epoch, where its own has another."""
         if not is_later(epoch, own):
             self._said_s.pop(source, None)
             return False

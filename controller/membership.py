@@ -150,7 +150,7 @@ class Membership:
         return {IPv4Address(address): number for address, number in due.items()}
 
     def probe_due_s(self, hosts: Iterable[IPv4Address]) -> float:
-        """When the next of these is to be probed."""
+        """Return when the next of these is to be probed."""
         with self._lock:
             return self._ways.due_s(map(str, hosts))
 
@@ -242,12 +242,12 @@ class Announcements:
         """When the next host is to be told again what it knows, and the list's epoch."""
 
     def asked(self, answer: Answer) -> None:
-        """A host said HELLO: it is told again at once if it knows an older list."""
+        """Send the list at once to a host that said HELLO, if it knows an older one."""
         if answer.source in self._told and answer.message.generation != self._membership.members.epoch:
             self._told[answer.source], self._again_s = _NEVER, float("-inf")
 
     def poll(self, now_s: float) -> list[Announce]:
-        """What to send now: the list to those who are to hear of it, and probes."""
+        """Return what to send now: the list to those who are to hear of it, and probes."""
         if not self._membership.counts_heartbeats:
             return []
         if now_s < self.due_s:
@@ -267,7 +267,7 @@ class Announcements:
 
     @property
     def due_s(self) -> float:
-        """When `poll` has something to say again, if nobody asks and nothing changes before."""
+        """Return when `poll` has something to say again, if nobody asks and nothing changes before."""
         if not self._membership.counts_heartbeats:
             return float("inf")
         return min(self._list_due_s, self._membership.probe_due_s(self._stores))

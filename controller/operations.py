@@ -270,12 +270,12 @@ class Answer:
 
     @property
     def block(self) -> bytes:
-        """The ID of the block that it is about."""
+        """Return the ID of the block that it is about."""
         return block_id(self.message.tenant, self.message.key)
 
 
 def expected(block: ExpectedBlock, tenant: int, count: int, home: IPv4Address) -> Expected:
-    """A block that a node will put there, as a report; `count` fetches of it were reported before."""
+    """Return a block that a node will put there, as a report; `count` fetches of it were reported before."""
     return Expected(
         tenant, block.key, block.parent, block.depth, block.chain_blocks, block.fragments, 0,
         block.recompute_ms, count, 0, home,
@@ -292,7 +292,7 @@ class Adapter(Protocol):
         """Send control operations; their answers come later, or never."""
 
     def read_blocks(self) -> list[Install]:
-        """The pool index as it is."""
+        """Return the pool index as it is."""
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
         """Fragments served of the blocks that lie there, and lay there before them."""

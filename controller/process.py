@@ -105,7 +105,8 @@ class ControllerProcess:
         return pause_s if self._residents is None else min(pause_s, residents.PERIOD_S)
 
     def held(self) -> dict[str, list[bytes]]:
-        """Each switch's blocks as a router hears of them: a phantom's under keys that nobody asks for."""
+        """Return each switch's blocks as a router hears of them: a phantom's under keys that nobody asks
+        for."""
         known_as = other_key if self._config.phantom else bytes
         return {worker.name: [known_as(key) for key in worker.pool.there] for worker in self.workers}
 
@@ -134,7 +135,8 @@ class ControllerProcess:
         return _named([sum(each) for each in zip(*(worker.outcomes for worker in self.workers), strict=True)])
 
     def hottest(self) -> dict[str, list[dict[str, Any]]]:
-        """By switch: what its pool did with the blocks that were wanted most, and why, as its policy says.
+        """Return, by switch, what its pool did with the blocks that were wanted most, and why, as its policy
+        says.
 
         Times are CLOCK_MONOTONIC's. Policies that give no reasons have none here.
         """

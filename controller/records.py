@@ -34,7 +34,7 @@ class _FieldError(ValueError):
 
 
 def read_json(kind: type[Record], path: Path) -> Record:
-    """The JSON object in a file as a dataclass; raises ConfigError that names file and field."""
+    """Return the JSON object in a file as a dataclass; raises ConfigError that names file and field."""
     try:
         record: Record = decode(kind, json.loads(path.read_text()))
         return record
@@ -47,7 +47,8 @@ def read_json(kind: type[Record], path: Path) -> Record:
 
 
 def decode(kind: Any, value: Any, place: str = "") -> Any:
-    """A parsed JSON value as `kind`, a dataclass or a field's type; ValueError names the field."""
+    """Return a parsed JSON value as `kind`, a dataclass or a field's type; raises ValueError that names the
+    field."""
     if get_origin(kind) is UnionType:
         (inner,) = (arm for arm in get_args(kind) if arm is not NoneType)
         return None if value is None else decode(inner, value, place)
@@ -68,7 +69,7 @@ def decode(kind: Any, value: Any, place: str = "") -> Any:
 
 
 def to_record(value: object) -> Any:
-    """What `decode` reads back: a dataclass as an object, addresses and paths as text."""
+    """Return what `decode` reads back: a dataclass as an object, addresses and paths as text."""
     if is_dataclass(value):
         return {member.name: to_record(getattr(value, member.name)) for member in fields(value)}
     if isinstance(value, tuple):

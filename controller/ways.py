@@ -83,7 +83,8 @@ class Way:
         self._heard_s = now_s
 
     def delay_s(self, now_s: float) -> float | None:
-        """The longest delay lately, or that of what is waited for now; None if that is too long to be one."""
+        """Return the longest delay lately, or that of what is waited for now; None if that is too long to be
+        one."""
         waited_s = [now_s - self._heard_s, *(now_s - sent_s for sent_s in self.unanswered())]
         if waited_s[0] > MOST_PATIENCE_S:
             return None
@@ -101,7 +102,7 @@ class Way:
         self._answered &= {number for number, _ in self._probes}
 
     def answered(self, number: int, now_s: float) -> None:
-        """A HELLO repeats this number; one that was not sent lately says nothing."""
+        """Take a HELLO that repeats this number; one that was not sent lately says nothing."""
         sent_s = dict(self._probes).get(number)
         if sent_s is not None and number not in self._answered:
             self._answered.add(number)
@@ -113,7 +114,7 @@ class Way:
         self._answered.clear()
 
     def unanswered(self) -> list[float]:
-        """When the probes were sent that follow the last one that was answered, the newest first."""
+        """Return when the probes were sent that follow the last one that was answered, the newest first."""
         missed: list[float] = []
         for number, sent_s in reversed(self._probes):
             if number in self._answered:
@@ -122,13 +123,14 @@ class Way:
         return missed
 
     def is_reached(self, in_doubt: bool, patience_s: float, now_s: float) -> bool:
-        """Whether so few probes are unanswered, or since so short a time, that it may be reached."""
+        """Return whether so few probes are unanswered, or since so short a time, that it may be reached."""
         least = UNREACHED_IN_DOUBT if in_doubt else UNREACHED
         missed = self.unanswered()
         return len(missed) < least or now_s - missed[-1] < max(least * ALARMED_S, patience_s)
 
     def share(self, now_s: float) -> float | None:
-        """Of the probes of WINDOW_S those that were answered; None while they are too few to say."""
+        """Return the share of the probes of WINDOW_S that were answered; None while they are too few to
+        say."""
         sent = [one for one, sent_s in self._probes if LOST_S <= now_s - sent_s <= LOST_S + WINDOW_S]
         if len(sent) < LEAST_PROBES:
             return None
@@ -155,7 +157,7 @@ class Ways:
         way.answered(answers, now_s)
 
     def patience_s(self, address: str, now_s: float) -> float:
-        """How long to wait at least before one way is given up, by the delays on the others.
+        """Return how long to wait at least before one way is given up, by the delays on the others.
 
         On a machine that is short of CPU time all are slow, and none is broken for that. One that is slow on
         purpose delays nothing but where it is one of two.
@@ -181,7 +183,7 @@ class Ways:
         self._alarm_s = now_s + ALARM_S
 
     def due_s(self, addresses: Iterable[str]) -> float:
-        """When the next of these is to be probed."""
+        """Return when the next of these is to be probed."""
         sent_s = [way.sent_s for way in self._probed(addresses).values()]
         if not sent_s:
             return float("inf")
@@ -201,7 +203,7 @@ class Ways:
         return numbers
 
     def is_cut_off(self, address: str, in_doubt: bool, now_s: float) -> bool:
-        """Whether a storage node that is heard is not reached."""
+        """Return whether a storage node that is heard is not reached."""
         way = self._ways.get(address)
         if way is None:
             return False
@@ -216,7 +218,7 @@ class Ways:
         return not way.is_reached(in_doubt, self.patience_s(address, now_s), now_s)
 
     def is_bad(self, address: str, in_doubt: bool, now_s: float) -> bool:
-        """Whether a way loses more than those to the others do; what all lose, none does."""
+        """Return whether a way loses more than those to the others do; what all lose, none does."""
         way = self._ways.get(address)
         if way is None:
             return False
@@ -251,6 +253,6 @@ class Doubts:
             self._suspected[node] = now_s, suspects
 
     def about(self, number: int, now_s: float) -> bool:
-        """Whether nodes at QUORUM ports or more suspect it."""
+        """Return whether nodes at QUORUM ports or more suspect it."""
         said = self._suspected.values()
         return sum(number in some and now_s - at_s <= SUSPICION_S for at_s, some in said) >= QUORUM

@@ -94,7 +94,7 @@ class SwitchWorker:
 
     @property
     def outcomes(self) -> list[int]:
-        """The switch's packets by what became of them, as last read."""
+        """Return the switch's packets by what became of them, as last read."""
         return self.session.adapter.outcomes
 
     def start(self) -> None:
@@ -159,7 +159,7 @@ class SwitchWorker:
 
     @property
     def patience_s(self) -> float:
-        """How long to wait for the switch to say something: until the next thing is due."""
+        """Return how long to wait for the switch to say something: until the next thing is due."""
         due_s = min(self._next_outcomes_s, self._announcements.due_s, self.pool.due_s)
         due_s = min(due_s, self._deletions.due_s(self.name))
         if self.pool.resident:

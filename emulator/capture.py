@@ -41,12 +41,12 @@ class CapturePlace:
 
     @property
     def interface(self) -> str:
-        """As tcpdump names it in the switch's namespace."""
+        """Return the interface's name in the switch's namespace, as tcpdump has it."""
         return "any" if self.port is None else f"{self.switch}-eth{self.port}"
 
 
 def place_of(fabric: Fabric, name: str) -> CapturePlace:
-    """Where the traffic of a host or a switch is seen; raises CaptureError for what does not exist."""
+    """Return where the traffic of a host or a switch is seen; raises CaptureError for what does not exist."""
     if name in fabric.switches:
         return CapturePlace(name)
     for switch in fabric.switches:

@@ -55,7 +55,7 @@ def switch_configs(
     pool: PoolSize,
     tenants: Mapping[str, tuple[int, ...]] = NO_TENANTS,
 ) -> tuple[SwitchConfig, ...]:
-    """What the controller has to know of each switch, each with a pool of the same size.
+    """Return what the controller has to know of each switch, each with a pool of the same size.
 
     `tenants` by host.
     """

@@ -33,7 +33,7 @@ class Details:
 
 
 def details_of(measured: Measurements) -> Details:
-    """From what the processes measured."""
+    """Return the details of what the processes measured."""
     requests = [
         {"node": name, **record} for name, worker in measured.workers.items() for record in worker["records"]
     ]
@@ -62,7 +62,7 @@ def _hottest(measured: Measurements) -> list[dict[str, Any]]:
 
 
 def topology_of(scenario: Scenario) -> dict[str, Any]:
-    """The network as the page draws it: vertices by kind, links with their rates in bit/s."""
+    """Return the network as the page draws it: vertices by kind, links with their rates in bit/s."""
     fabric = scenario.fabric
     return {
         "nodes": list(fabric.nodes),

@@ -34,7 +34,7 @@ def differences(runs: Runs) -> dict[str, Interval]:
 
 
 def verdict(difference: Interval) -> str:
-    """What an interval says of the limit."""
+    """Return what an interval says of the limit."""
     if difference.within(LIMIT):
         return "within"
     if difference.low > LIMIT or difference.high < -LIMIT:
@@ -43,7 +43,7 @@ def verdict(difference: Interval) -> str:
 
 
 def in_words(name: str, difference: Interval) -> str:
-    """One figure's difference, its interval, and the verdict."""
+    """Return one figure's difference, its interval, and the verdict, in words."""
     interval = f"{difference.mean:+.1%} (95 %: {difference.low:+.1%} to {difference.high:+.1%})"
     return f"{name} with a pool that is never hit: {interval}, limit {LIMIT:.0%}: {verdict(difference)}"
 

@@ -31,7 +31,7 @@ NO_TENANTS: Mapping[str, Tenant] = MappingProxyType({})
 def evaluate(
     measured: Measurements, tenants: Mapping[str, Tenant] = NO_TENANTS, target_s: float | None = None
 ) -> RunResult:
-    """One run's figures; `tenants` by node, `target_s` to the first token in the emulation."""
+    """Return one run's figures; `tenants` by node, `target_s` to the first token in the emulation."""
     workers = list(measured.workers.values())
     records = [record for worker in workers for record in worker["records"]]
     gates = [worker["gate"] for worker in workers if worker["gate"] is not None]
@@ -93,7 +93,7 @@ def levels_of(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def target_of(records: Sequence[Mapping[str, Any]], target_s: float) -> TargetResult:
-    """How many first tokens came in time, and when each came."""
+    """Return how many first tokens came in time, and when each came."""
     served = [record for record in records if record["ttft_s"] is not None]
     served.sort(key=lambda record: float(record["arrival_s"]))
     ttfts_s = [float(record["ttft_s"]) for record in served]

@@ -33,7 +33,8 @@ def write_host_configs(
     kv_file: Path | None = None,
     seen_by: SeenBy = lambda name, path: path,
 ) -> dict[str, Path]:
-    """A configuration file for every host, the router and the index, and the files these name; name -> path.
+    """Write a configuration file for every host, the router and the index, and the files these name; return
+    their paths by name.
 
     `kv_file` is what blocks hold, if it is real KV (emulator.real_kv). Files of a host are named NAME.* here,
     and in the configuration as that host sees them.
@@ -69,7 +70,7 @@ def write_host_configs(
 
 
 def router_socket(scenario: Scenario, directory: Path) -> Path | None:
-    """Where the router of a play listens; None where there is none."""
+    """Return where the router of a play listens; None where there is none."""
     return directory / ROUTER if scenario.options.workload.scheduler == CONDUCTOR else None
 
 

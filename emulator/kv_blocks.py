@@ -104,7 +104,7 @@ def _blocks(model: Any, ids: list[int], tokens: int, seed: int) -> list[bytes]:
 
 
 def block_tokens(hash_id: int, tokens: int, vocabulary: int, seed: int) -> list[int]:
-    """The tokens that a hash id stands for."""
+    """Return the tokens that a hash id stands for."""
     choice = random.Random(f"{seed}:{hash_id}")
     return [choice.randrange(vocabulary) for _ in range(tokens)]
 

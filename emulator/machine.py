@@ -68,8 +68,8 @@ class _Threads:
 
 
 def family_of(pid: int) -> list[int]:
-    """A process and all that came of it, by what the kernel says of each thread: a look at all processes of
-    the machine, for each of many switches, is a tenth of a core."""
+    """Return a process and all that came of it, by what the kernel says of each thread: a look at all
+    processes of the machine, for each of many switches, is a tenth of a core."""
     family = [pid]
     for thread in _threads_of(pid):
         for child in _read(f"{thread}/children").split():
@@ -169,7 +169,7 @@ class CpuTime:
 
 
 def cpu_time(pids: Iterable[int]) -> CpuTime:
-    """What running processes have used so far, together."""
+    """Return what running processes have used so far, together."""
     times = [psutil.Process(pid).cpu_times() for pid in pids]
     return CpuTime(sum(each.user for each in times), sum(each.system for each in times))
 
@@ -199,7 +199,7 @@ class Strain:
 
     @property
     def latest_p99_ms(self) -> float:
-        """Of the process whose timers were latest."""
+        """Return the 99th percentile of lateness, in ms, of the process whose timers were latest."""
         return max(self.late_p99_ms.values(), default=0.0)
 
     def complaints(self) -> list[str]:
@@ -235,7 +235,7 @@ class Strain:
 
 
 def busy_complaints(shares: Mapping[str, float]) -> list[str]:
-    """Which parts of an experiment found the machine busy, by their mean share of all cores in use."""
+    """Return which parts of an experiment found the machine busy, by their mean share of all cores in use."""
     return [f"{name}: CPU {share:.0%}" for name, share in shares.items() if share > MOST_CPU_SHARE]
 
 

@@ -22,13 +22,13 @@ class Machines(Protocol):
 
     @property
     def control_apart(self) -> bool:
-        """Whether the controller has a machine of its own, and so takes nothing from the hosts."""
+        """Return whether the controller has a machine of its own, and so takes nothing from the hosts."""
 
     def watch(self) -> Watching:
         """Begin to sample CPUs and the threads of the switches that run."""
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
-        """What running processes have used so far, together."""
+        """Return what running processes have used so far, together."""
 
 
 class ThisMachine:
@@ -46,5 +46,5 @@ class ThisMachine:
         return watch
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
-        """What running processes have used so far, together."""
+        """Return what running processes have used so far, together."""
         return cpu_time(process.pid for process in processes)

@@ -38,7 +38,7 @@ class RunOptions(Scenario):
 
     @property
     def model_choice(self) -> ModelChoice:
-        """The preset, and the folder of a model whose KV is real."""
+        """Return the preset, and the folder of a model whose KV is real."""
         if self.model.name in MODELS:
             return ModelChoice(self.model.name)
         return ModelChoice(DEFAULT_MODEL, Path(self.model.name))
@@ -60,22 +60,22 @@ class RunOptions(Scenario):
 
     @property
     def gate(self) -> bool:
-        """Whether nodes compare fetching with computing."""
+        """Return whether nodes compare fetching with computing."""
         return self.nodes.gate == "compare"
 
     @property
     def fetch(self) -> bool:
-        """Whether nodes fetch at all."""
+        """Return whether nodes fetch at all."""
         return self.nodes.gate != "never"
 
     @property
     def hints(self) -> str:
-        """What the gate knows of homes; where nodes lend, an index says it instead."""
+        """Return what the gate knows of homes; where nodes lend, an index says it instead."""
         return ANSWERS if self.lends else self.nodes.hints
 
     @property
     def eviction(self) -> str:
-        """Which evicted blocks the switch sends to a home; nodes that lend take none."""
+        """Return which evicted blocks the switch sends to a home; nodes that lend take none."""
         if self.control.eviction != AUTO:
             return self.control.eviction
         return "drop" if self.lends else "value"
@@ -133,7 +133,7 @@ def _blocks(blocks: int | None, size_gb: float, block_bytes: float) -> int:
 
 
 def is_played(key: Key) -> bool:
-    """Whether the emulator has a key; files may say others, for the simulator."""
+    """Return whether the emulator has a key; files may say others, for the simulator."""
     return key.own_variable or key.path not in {other.path for other in keys_of(Scenario)}
 
 

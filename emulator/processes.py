@@ -56,7 +56,7 @@ class LineProcess:
 
     @property
     def progress(self) -> dict[str, Any]:
-        """What it last said of its progress."""
+        """Return what it last said of its progress."""
         return self.said.get("progress", {})
 
     def send(self, line: str) -> None:
@@ -67,7 +67,8 @@ class LineProcess:
             self.process.stdin.flush()
 
     def answer(self, before: object, deadline_s: float) -> dict[str, Any] | None:
-        """The first answer that is another than `before`; None if there is none by then (monotonic)."""
+        """Return the first answer that is another than `before`; None if there is none by then
+        (monotonic)."""
         with self._heard:
             self._heard.wait_for(
                 lambda: self.said.get(ANSWER) is not before, max(0.0, deadline_s - time.monotonic())
@@ -88,7 +89,7 @@ class LineProcess:
             raise self.failure()
 
     def failure(self) -> CrashError:
-        """What to raise when it ended: its last words."""
+        """Return what to raise when it ended: its last words."""
         return CrashError(self.name, self.process.wait(), last_lines(self._log, self.name))
 
     def _read(self) -> None:
@@ -134,7 +135,7 @@ def wait_for(
 
 
 def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dict[str, Any]]:
-    """The counters of each as they are now, by process; who is silent is left out."""
+    """Return the counters of each as they are now, by process; who is silent is left out."""
     asked = [(process, process.said.get(ANSWER)) for process in processes]
     for process, _ in asked:
         process.send(ANSWER)
@@ -144,7 +145,7 @@ def ask_all(processes: Iterable[LineProcess], timeout_s: float) -> dict[str, dic
 
 
 def ask(process: LineProcess, timeout_s: float) -> dict[str, Any]:
-    """The counters of one as they are now; ProcessError if it does not answer in time."""
+    """Return the counters of one as they are now; raises ProcessError if it does not answer in time."""
     answers = ask_all([process], timeout_s)
     if process.name not in answers:
         raise ProcessError(f"{process.name} did not report within {timeout_s:g} s")
@@ -159,5 +160,5 @@ def check_switches(network: RunningNetwork) -> None:
 
 
 def monotonic_start(delay_s: float) -> float:
-    """A common time 0 for all processes, a little ahead (CLOCK_MONOTONIC)."""
+    """Return a common time 0 for all processes, a little ahead (CLOCK_MONOTONIC)."""
     return time.monotonic() + delay_s

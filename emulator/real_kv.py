@@ -45,7 +45,8 @@ class RealKv:
 def compute_kv(
     scenario: Scenario, folder: Path, directory: Path, show: Callable[[int, int], None], python: Path = PYTHON
 ) -> RealKv:
-    """The blocks of the run and of its past; `show` gets chains done and in all. Raises RealKvError."""
+    """Return the blocks of the run and of its past; `show` gets chains done and in all. Raises
+    RealKvError."""
     if not python.exists():
         raise RealKvError(
             f"MODEL={folder}: the KV is computed with transformers and PyTorch, and their environment "

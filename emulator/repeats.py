@@ -42,7 +42,8 @@ class Repeats:
 
     @property
     def overloaded(self) -> bool:
-        """Whether the machine did not keep up in any of them, or its control plane moved the medians."""
+        """Return whether the machine did not keep up in any of them, or its control plane moved the
+        medians."""
         return any(run.overloaded for run in self.all()) or bool(disturbance.complaints(self.runs))
 
     def complaints(self) -> list[str]:
@@ -67,7 +68,7 @@ class Repeats:
         }
 
     def differences(self, mode: str, base: str) -> dict[str, Interval]:
-        """How much `mode` is above `base`, by figure: pairs of plays that followed each other."""
+        """Return how much `mode` is above `base`, by figure: pairs of plays that followed each other."""
         return {
             label: mean_interval(
                 [

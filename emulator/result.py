@@ -36,12 +36,12 @@ class BlockSources:
 
     @classmethod
     def added_up(cls, parts: Sequence[Mapping[str, int]]) -> BlockSources:
-        """Those of all nodes together."""
+        """Return the sources of all nodes together."""
         return cls(**{entry.name: sum(part[entry.name] for part in parts) for entry in fields(cls)})
 
     @property
     def total(self) -> int:
-        """All blocks of all requests."""
+        """Return the number of blocks of all requests."""
         return self.gpu + self.dram + self.pool + self.remote + self.recomputed
 
 
@@ -178,7 +178,8 @@ class RunResult:
 
     @property
     def is_right(self) -> bool:
-        """Whether every request was served, or refused by the conductor, and every block came back right."""
+        """Return whether every request was served, or refused by the conductor, and every block came back
+        right."""
         return not self.failed and not self.corrupt and self.completed + self.rejected == self.requests
 
 

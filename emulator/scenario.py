@@ -85,12 +85,12 @@ class Scenario:
 
     @property
     def key_space(self) -> KeySpace:
-        """What makes this scenario's block keys."""
+        """Return what makes this scenario's block keys."""
         return KeySpace(self.options.model_choice.preset, block_tokens=self.trace.block_tokens)
 
     @property
     def joining(self) -> tuple[str, ...]:
-        """The nodes that join while others serve."""
+        """Return the nodes that join while others serve."""
         return self.fabric.nodes[len(self.fabric.nodes) - self.options.nodes.joining :]
 
     @property
@@ -102,14 +102,14 @@ class Scenario:
         return max(0.0, first.arrival_s - self.scale.duration_s(LEAD_S))
 
     def idle(self) -> Scenario:
-        """The same network, and nobody asks for anything."""
+        """Return the same network, where nobody asks for anything."""
         return replace(
             self, trace=replace(self.trace, requests=()), shares=dict.fromkeys(self.fabric.nodes, ())
         )
 
     @property
     def tenants(self) -> dict[str, Tenant]:
-        """By node; none where all use the public namespace."""
+        """Return each node's tenant; none where all use the public namespace."""
         return tenants_of(self.fabric.nodes, self.options.workload.tenants, self.options.workload.seed)
 
     @property
@@ -138,7 +138,8 @@ class Scenario:
 
     @property
     def pool_size(self) -> PoolSize:
-        """Of each switch: memory for `pool_blocks` plain blocks, which holds more coded ones."""
+        """Return the pool of each switch: memory for `pool_blocks` plain blocks, which holds more coded
+        ones."""
         slots, sizes = self.options.pool_blocks * self.fragments, self.sizes
         if self.options.model.codec == NONE:
             return PoolSize(self.options.pool_blocks, slots, self.fragments)
@@ -152,7 +153,7 @@ class Scenario:
 
 
 def least_sigma(topology: str) -> float:
-    """The most detailed model of a topology; also what is used where nobody says otherwise."""
+    """Return the most detailed scale of a topology. It is also used where nobody says otherwise."""
     return DEFAULT_SCALES.get(topology, LARGE_SIGMA)
 
 
@@ -258,7 +259,7 @@ def _shares(trace: Trace, fabric: Fabric, options: RunOptions) -> dict[str, tupl
 def controller_config(
     scenario: Scenario, network: RunningNetwork, artifacts: Artifacts, mode: Mode, router: Path | None = None
 ) -> Config:
-    """The controller's configuration for a running network; without pool and merging it only routes.
+    """Return the controller's configuration for a running network; without pool and merging it only routes.
 
     `router` is the socket of whoever wants to know what the pools hold. A phantom pool costs the control
     plane what a pool does, and leaves the traffic as it is without one.

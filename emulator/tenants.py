@@ -26,7 +26,7 @@ class Tenant:
 
 
 def tenants_of(nodes: Sequence[str], count: int, seed: int) -> dict[str, Tenant]:
-    """By node; none if there are no tenants."""
+    """Return each node's tenant; none if there are no tenants."""
     made = [Tenant(1 + at, _secret(seed, 1 + at)) for at in range(count)]
     return {node: made[at % count] for at, node in enumerate(nodes)} if made else {}
 
@@ -41,7 +41,7 @@ def results_of(
     workers: Mapping[str, Mapping[str, Any]],
     controller: Mapping[str, Any],
 ) -> tuple[TenantResult, ...]:
-    """What each tenant got, by what its nodes and the controller measured."""
+    """Return what each tenant got, by what its nodes and the controller measured."""
     return tuple(
         _result(number, [workers[name] for name, one in tenants.items() if one.number == number], controller)
         for number in sorted({tenant.number for tenant in tenants.values()})

@@ -25,7 +25,7 @@ Progress = Callable[[], Mapping[str, Mapping[str, Any]]]
 
 
 def progress_of(processes: Sequence[LineProcess]) -> Progress:
-    """What running processes say of themselves."""
+    """Return what running processes say of themselves."""
     return lambda: {process.name: process.progress for process in processes}
 
 

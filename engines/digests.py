@@ -57,7 +57,8 @@ class FileState:
 
     @property
     def changed_s(self) -> float:
-        """When content, name or owner changed last: unlike the time of modification, nobody can set it."""
+        """Return when content, name or owner changed last: unlike the time of modification, nobody can set
+        it."""
         return self.ctime_ns / 1e9
 
 

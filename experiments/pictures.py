@@ -25,14 +25,15 @@ def can_draw(screen: Screen) -> bool:
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> tuple[Figure, Any]:
-    """A figure of so many inches and its axes, as matplotlib's subplots gives them."""
+    """Return a figure of so many inches and its axes, as matplotlib's subplots gives them."""
     figure: Figure
     figure, axes = _pyplot().subplots(rows, columns, figsize=size, layout="constrained", **more)
     return figure, axes
 
 
 def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = KINDS) -> list[Path]:
-    """A file of each kind; the same figure is the same file. Text of an SVG stays text: a third the size."""
+    """Write a file of each kind and return them; the same figure is the same file. Text of an SVG stays text:
+    a third the size."""
     folder.mkdir(parents=True, exist_ok=True)
     plt = _pyplot()
     found = [folder / f"{name}.{kind}" for kind in kinds]
@@ -54,5 +55,5 @@ def _pyplot() -> Any:
 
 
 def named_after(trace: str) -> str:
-    """What a trace's pictures are called."""
+    """Return what a trace's pictures are called."""
     return re.sub(r"[^A-Za-z0-9]+", "_", Path(trace).stem).strip("_")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def answering(lends: bool) -> str:
-    """Who answers what no pool does: storage nodes, or nodes that lend one another their memory."""
+    """Return who answers what no pool does: storage nodes, or nodes that lend one another their memory."""
     return "lending node" if lends else "storage node"
 
 
 def sources(lends: bool) -> dict[str, str]:
-    """By the source's name in records, from the nearest."""
+    """Return the sources by their names in records, from the nearest."""
     return {
         "gpu": "GPU memory",
         "dram": "local DRAM",

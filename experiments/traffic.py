@@ -136,9 +136,10 @@ def _shapes() -> Iterator[str]:
 def _figures(shape: Shape) -> tuple[str, ...]:
     found = describe(generate(shape.name, requests=REQUESTS))
     doc = "" if shape.name in FAN_IN else " ".join((shape.sessions.__doc__ or "").split())
+    what = doc.removeprefix("Yield ") or f"{shape.what}."
     return (
         f"`{shape.name}`",
-        doc or f"{shape.what[0].upper()}{shape.what[1:]}.",
+        f"{what[0].upper()}{what[1:]}",
         f"{shape.requests_per_s:g}",
         f"{found.input_tokens / found.requests:,.0f}",
         f"{found.output_tokens / found.requests:,.0f}",

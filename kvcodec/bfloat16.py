@@ -15,5 +15,5 @@ def to_bits(values: Floats) -> npt.NDArray[np.uint16]:
 
 
 def from_bits(bits: npt.NDArray[np.uint16]) -> Floats:
-    """The same numbers as float32."""
+    """Return the same numbers as float32."""
     return (bits.astype(np.uint32) << 16).view(np.float32)

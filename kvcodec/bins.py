@@ -45,7 +45,7 @@ def encode_bins(kv: Floats, level: int) -> bytes:
 
 
 def decode_bins(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
-    """The middles of the bins, in float32."""
+    """Return the middles of the bins, in float32."""
     fields = Fields(payload)
     largest = from_bits(fields.array("<u2", (layout.layers, 2, tokens)).astype(np.uint16))
     if not np.isfinite(largest).all():

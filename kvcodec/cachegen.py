@@ -49,7 +49,7 @@ def encode_cachegen(kv: Floats, level: int) -> bytes:
 
 
 def decode_cachegen(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
-    """What was encoded, each value off by half a step at most."""
+    """Return what was encoded, each value off by half a step at most."""
     fields = Fields(payload)
     steps = scales(fields, (layout.layers, 2))
     anchoring = fields.array("u1", (layout.layers, 2))

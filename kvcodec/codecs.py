@@ -51,7 +51,7 @@ _BY_NUMBER: Final = {codec.number: (name, codec) for name, codec in CODECS.items
 
 
 def find_codec(name: str, level: int | None = None) -> tuple[Codec, int]:
-    """A codec and its level, by default its default one; CodecError where there is none."""
+    """Return a codec and its level, by default its default one; raises CodecError where there is none."""
     if name not in CODECS:
         raise CodecError(f"there is no codec {name!r}: choose one of {', '.join(CODECS)}")
     codec = CODECS[name]
@@ -64,14 +64,16 @@ def find_codec(name: str, level: int | None = None) -> tuple[Codec, int]:
 
 
 def encode(kv: Floats, layout: Layout, name: str = "cachegen", level: int | None = None) -> bytes:
-    """A block's tensor as a stream; CodecError for what is no block of `layout`, or no codec or level."""
+    """Return a block's tensor as a stream; raises CodecError for what is no block of `layout`, or no codec or
+    level."""
     codec, chosen = find_codec(name, level)
     layout.check(kv)
     return seal(Frame(codec.number, chosen, kv.shape[2], codec.encode(kv, chosen)), layout)
 
 
 def decode(stream: bytes, layout: Layout) -> Floats:
-    """The tensor of a stream, as its codec kept it; StreamError unless it is a whole stream of `layout`."""
+    """Return the tensor of a stream, as its codec kept it; raises StreamError unless it is a whole stream of
+    `layout`."""
     frame = open_frame(stream, layout)
     if frame.codec not in _BY_NUMBER:
         raise StreamError(f"the stream is of codec {frame.codec}, which this version does not have")

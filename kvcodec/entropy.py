@@ -71,7 +71,7 @@ def encode_rows(rows: Symbols, reach: int, spread: npt.NDArray[np.int64]) -> byt
 
 
 def decode_rows(payload: bytes, shape: tuple[int, int], reach: int, spread: npt.NDArray[np.int64]) -> Symbols:
-    """What `encode_rows` was given; StreamError where the bytes can't be that."""
+    """Return what `encode_rows` was given; raises StreamError where the bytes can't be that."""
     if len(payload) % 4:
         raise StreamError(f"a payload of {len(payload)} bytes; it comes in words of four")
     coder, family = _range_coder()

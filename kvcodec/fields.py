@@ -15,7 +15,7 @@ class Fields:
         self._rest = memoryview(payload)
 
     def array(self, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
-        """The next numbers, as a new array in the machine's byte order."""
+        """Return the next numbers, as a new array in the machine's byte order."""
         kind = np.dtype(dtype)
         taken = self.take(int(np.prod(shape, dtype=np.int64)) * kind.itemsize)
         return np.frombuffer(taken, kind).astype(kind.newbyteorder("=")).reshape(shape)

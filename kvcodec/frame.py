@@ -41,7 +41,7 @@ def seal(frame: Frame, layout: Layout) -> bytes:
 
 
 def open_frame(stream: bytes, layout: Layout) -> Frame:
-    """The parts of a stream from a sender with the same layout; StreamError otherwise."""
+    """Return the parts of a stream from a sender with the same layout; StreamError otherwise."""
     if not isinstance(stream, (bytes, bytearray, memoryview)):
         raise StreamError(f"a stream is bytes, not {type(stream).__name__}")
     stream = bytes(stream)

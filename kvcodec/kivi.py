@@ -27,7 +27,8 @@ def encode_kivi(kv: Floats, level: int) -> bytes:
 
 
 def decode_kivi(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
-    """What was encoded, each value off by half a step at most (and by the rounding of its group's range)."""
+    """Return what was encoded, each value off by half a step at most (and by the rounding of its group's
+    range)."""
     fields = Fields(payload)
     kv = np.empty(layout.shape(tokens), np.float32)
     for kind, grouped in enumerate((_by_channel, _by_token)):

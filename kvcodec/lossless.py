@@ -18,7 +18,7 @@ def encode_plain(kv: Floats, level: int) -> bytes:
 
 
 def decode_plain(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
-    """What `encode_plain` was given, rounded to bfloat16."""
+    """Return what `encode_plain` was given, rounded to bfloat16."""
     fields = Fields(payload)
     bits = fields.array("<u2", layout.shape(tokens)).astype(np.uint16)
     fields.end()
@@ -32,7 +32,7 @@ def encode_zstd(kv: Floats, level: int) -> bytes:
 
 
 def decode_zstd(payload: bytes, layout: Layout, tokens: int, level: int) -> Floats:
-    """What `encode_zstd` was given, rounded to bfloat16."""
+    """Return what `encode_zstd` was given, rounded to bfloat16."""
     expected = layout.bf16_bytes(tokens)
     zstandard = _zstandard()
     try:

@@ -39,16 +39,16 @@ class Scenario:
 
     @property
     def lends(self) -> bool:
-        """Whether nodes answer one another's GETs, past the network's switches."""
+        """Return whether nodes answer one another's GETs, past the network's switches."""
         return self.storage.kind == "peers" and self.direct.front == SWITCHES
 
     @property
     def switched(self) -> bool:
-        """Whether GETs pass switches that could have a pool."""
+        """Return whether GETs pass switches that could have a pool."""
         return self.storage.kind == "stores" or self.lends
 
     def changed(self, **tables: dict[str, Any]) -> Self:
-        """A copy with other values in some tables: changed(nodes={"count": 16})."""
+        """Return a copy with other values in some tables: changed(nodes={"count": 16})."""
         return replace(
             self, **{name: replace(getattr(self, name), **values) for name, values in tables.items()}
         )

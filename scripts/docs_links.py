@@ -38,5 +38,5 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
 
 
 def on_post_template(output: str, template_name: str, **_: Any) -> str:
-    """The same for pages that are no documents, such as the one for an address that does not exist."""
+    """Do the same for pages that are no documents, such as the one for an address that does not exist."""
     return output.replace(SHIM, "/" + OWN_SHIM)

@@ -140,12 +140,12 @@ def native_recipe() -> str:
 
 
 def is_installed(group: str) -> bool:
-    """Whether the environment is whole and made of what the files say now."""
+    """Return whether the environment is whole and made of what the files say now."""
     return _read(ROOT / PLACES[group] / (".ready-" + group)) == recipe(group)
 
 
 def is_compiled() -> bool:
-    """Whether the cores are of these sources, and nothing came since that would compile them."""
+    """Return whether the cores are of these sources, and nothing came since that would compile them."""
     return _read(ROOT / PLACES["run"] / ".native") == native_recipe()
 
 

@@ -78,7 +78,7 @@ class BudgetNode(Node):
         fetch: bool = True,
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
-        """One request, from now on."""
+        """Serve one request, from now on."""
         options = self._options
         record = Record(self._loop.now, request.input_tokens, request.output_tokens)
         sources: dict[bytes, str] = {}

@@ -40,7 +40,7 @@ def check(scenario: Scenario, document: Document | None = None) -> None:
 
 
 def make_fabric(scenario: Scenario) -> Fabric:
-    """The fabric of a scenario; of pools that are read directly, one storage node stands for none."""
+    """Return the fabric of a scenario; of pools that are read directly, one storage node stands for none."""
     network = scenario.network
     asked = {"leaves": network.leaves, "spines": network.spines, "pods": network.pods}
     given = {name: size for name, size in asked.items() if size is not None}
@@ -83,7 +83,7 @@ def _half_models(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def cost_model(scenario: Scenario, block_tokens: int) -> CostModel:
-    """The cost model of a node."""
+    """Return the cost model of a node."""
     model = scenario.model
     gpu = replace(
         GPUS[model.gpu],
@@ -120,19 +120,19 @@ def _in_gb(blocks: dict[str, int | None], block_gb: float) -> dict[str, float | 
 
 
 def decode_s(scenario: Scenario, cost: CostModel) -> float:
-    """Time to read a block from its codec; of the levels of a stream each has its own."""
+    """Return the time to read a block from its codec; of the levels of a stream each has its own."""
     coded = _coded(scenario, cost)
     return 0.0 if isinstance(coded, Ladder) else _decode_s(scenario, cost, coded)
 
 
 def ladder(scenario: Scenario, cost: CostModel) -> Ladder | None:
-    """The levels that a stream chooses from; None where blocks have one."""
+    """Return the levels that a stream chooses from; None where blocks have one."""
     coded = _coded(scenario, cost)
     return coded if isinstance(coded, Ladder) else None
 
 
 def rungs(scenario: Scenario, cost: CostModel, value_bytes: float) -> list[Rung]:
-    """The same for the streamer; `value_bytes` of a fragment on the wire."""
+    """Return the levels for the streamer; `value_bytes` of a fragment on the wire."""
     levels = ladder(scenario, cost)
     if levels is None:
         return []

@@ -16,7 +16,7 @@ class Fetcher(Protocol):
     get_s: list[float]
 
     def backlog_s(self, home: str) -> float:
-        """How long a fetch from there waits now."""
+        """Return how long a fetch from there waits now."""
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
         """Fetch a chain's longest available prefix; `finished` gets the source of each block."""

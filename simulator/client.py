@@ -90,7 +90,7 @@ class Client:
         self._backlogs = Backlogs()
 
     def backlog_s(self, home: str) -> float:
-        """What is left by now of the work that a home last said to wait there."""
+        """Return what is left by now of the work that a home last said to wait there."""
         return self._backlogs.wait_s(home, self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:

@@ -34,23 +34,35 @@ FLAGS = (
     "-ffp-contract=off",  # figures are to be those that Python computes, to the last bit
     "-Wno-error",  # what the C compiler thinks of what mypyc wrote is not for whoever builds it
 )
-_SIMULATOR = (
-    "budget chunks client control decoders direct events front gpu hints holders lane lanes lenders link "
-    "messages network node peers prefix prefix_routing pushed record routing simulation steps store switch "
-    "session_times system warm watched_routing workload"
+_PLAIN = (
+    "checks",
+    "compiled",
+    "expected",
+    "machine_costs",
+    "measured",
+    "money",
+    "outcome",
+    "result",
+    "spread",
 )
-_EMULATED = (
-    "answers client control cpu lanes lenders live_puts machine network node pushed reported routing store "
-    "switch"
-)
+"""Modules of the simulator that stay Python's: results and their distributions are sent between processes,
+which objects of compiled classes can't be, and the others hardly take time."""
 _POOL = (
     "block_history decisions free_runs governor hit_meter known_blocks pool quota residual_value slots "
     "index_update"
 )
+
+
+def _modules_in(package: str, besides: Sequence[str] = ()) -> list[str]:
+    """Return the names of all modules in a package but its `__init__` and these, in order."""
+    found = sorted(path.stem for path in (ROOT / package.replace(".", "/")).glob("*.py"))
+    return [f"{package}.{name}" for name in found if name not in ("__init__", *besides)]
+
+
 MODULES = (
     *(f"controller.pool.{name}" for name in _POOL.split()),
-    *(f"simulator.{name}" for name in _SIMULATOR.split()),
-    *(f"simulator.emulated.{name}" for name in _EMULATED.split()),
+    *_modules_in("simulator", _PLAIN),
+    *_modules_in("simulator.emulated"),
     "hostlib.client.backlogs",
     "hostlib.model.eviction",
     "hostlib.model.gate",
@@ -62,8 +74,7 @@ MODULES = (
     "workload.recency",
     "workload.schedule",
 )
-"""What takes a simulation's time. Left out is what is sent between processes (scenarios, results), because
-objects of compiled classes can't be."""
+"""What takes a simulation's time: the simulator, and what it uses of other packages for each block."""
 
 CONSTANTS = ("controller.p4runtime.base_state", "controller.config", "hostlib.protocol.wire")
 """Modules that are not compiled, but whose constants (Final) are compiled in."""
@@ -82,7 +93,7 @@ def source(module: str) -> Path:
 
 
 def sources() -> list[str]:
-    """The files, from the root, that a build belongs to."""
+    """Return the files, from the root, that a build belongs to."""
     found = list(KNOWN_FILES)
     for top in KNOWN:
         for path, folders, names in os.walk(ROOT / top):
@@ -93,7 +104,7 @@ def sources() -> list[str]:
 
 
 def folder() -> Path:
-    """Where the build of the sources as they are now lies, or would lie; 4 ms, at each start."""
+    """Return where the build of the sources as they are now lies, or would lie; 4 ms, at each start."""
     digest = hashlib.sha256(" ".join((sys.version, *FLAGS, *MODULES, _mypy())).encode())
     for name in sources():
         content = (ROOT / name).read_bytes()
@@ -109,17 +120,17 @@ def _mypy() -> str:
 
 
 def in_use() -> bool:
-    """Whether the simulator runs compiled in this process."""
+    """Return whether the simulator runs compiled in this process."""
     return any(isinstance(finder, _Finder) for finder in sys.meta_path)
 
 
 def core() -> str:
-    """The same in a word, for results: "compiled" or "Python"."""
+    """Return which of the two runs here, for results: "compiled" or "Python"."""
     return "compiled" if in_use() else "Python"
 
 
 def engine() -> str:
-    """What pages and summaries say of who played what they show."""
+    """Return what pages and summaries say of who played what they show."""
     return "simulator, compiled" if in_use() else "simulator, in Python"
 
 

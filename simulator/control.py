@@ -206,7 +206,7 @@ class SwitchControl:
                 self._in_band(operation)
 
     def read_blocks(self) -> list[Install]:
-        """A simulated switch is never restarted, so nothing is read back."""
+        """Return nothing: a simulated switch is never restarted, so nothing is read back."""
         return []
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
@@ -224,8 +224,8 @@ class SwitchControl:
         self._answer(wire.OP_PUT_ACK, put.block, put.fragment, put.sequence, flags)
 
     def named(self, block: Block, chain_blocks: int) -> tuple[BlockRef, int]:
-        """A block that will be put, as a message to this controller names it: with its parts, which are its
-        fragments here as in reports."""
+        """Return a block that will be put, as a message to this controller names it: with its parts, which
+        are its fragments here as in reports."""
         self._reported[block.key] = block
         recompute_ms = min(_MOST, self._recompute_ms(block))
         place = min(_MOST, block.depth), min(_MOST, chain_blocks), block.parent

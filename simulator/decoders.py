@@ -53,7 +53,8 @@ class DecoderPool:
         return [*self._out, *self._in, *racks]
 
     def choose(self, node: int, tokens: int) -> int:
-        """Who decodes a request of so many tokens; they count as its own from now on."""
+        """Choose who decodes a request of so many tokens, which count as its own from now on; return its
+        number."""
         places = range(self._options.count)
         if self._options.placing == "round_robin":
             self._turn += 1
@@ -78,7 +79,7 @@ class DecoderPool:
             yield self._loads[decoder].send(now_s, size_bytes, size_bytes)[1] - now_s
 
     def decode(self, decoder: int, tokens: int, output_tokens: int, context_tokens: int) -> Steps:
-        """The tokens after the first; then the room is free again."""
+        """Decode the tokens after the first; then the room is free again."""
         yield from self.gpus[decoder].decode(output_tokens, context_tokens)
         self.gpus[decoder].leave(tokens)
         self._held[decoder] -= tokens

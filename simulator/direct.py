@@ -69,7 +69,7 @@ class DirectPool:
         return block in self._held
 
     def prefix(self, blocks: Sequence[Block]) -> list[Link]:
-        """The devices of the longest prefix that is held."""
+        """Return the devices of the longest prefix that is held."""
         found = []
         for block in blocks:
             device = self._held.get(block)
@@ -111,7 +111,7 @@ class DirectClient:
         self._copier = Link("client", pool.options.copy_gbyte_s * GB or LINE_RATE, 0.0)
 
     def backlog_s(self, home: str) -> float:
-        """How long the adapter is busy."""
+        """Return how long the adapter is busy."""
         return self._reader.wait_s(self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:

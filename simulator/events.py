@@ -79,7 +79,7 @@ class Loop:
         self._put((time_s, number, action, arguments), int(time_s * PAGES_PER_S))
 
     def event(self) -> Event:
-        """One that has not happened."""
+        """Return an event that has not happened."""
         return Event(self)
 
     def process(self, steps: Steps) -> Event:
@@ -145,7 +145,7 @@ class Turns:
         """The first of them has its turn."""
 
     def request(self) -> Turn:
-        """A turn: wait for `begun`, and leave by ending the `with` block."""
+        """Return a turn: wait for `begun`, and leave by ending the `with` block."""
         begun = Event(self._loop)
         self._waiting.append(begun)
         if len(self._waiting) == 1:

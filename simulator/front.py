@@ -32,17 +32,17 @@ class Front:
         self._coming: dict[Block, tuple[float, float]] = {}
 
     def has(self, block: Block, now_s: float) -> bool:
-        """Whether it needs no device for a block: it keeps it, or it is on its way past it."""
+        """Return whether it needs no device for a block: it keeps it, or it is on its way past it."""
         coming = self._coming.get(block)
         return block in self._held or (coming is not None and coming[1] > now_s)
 
     def wait_s(self, block: Block, now_s: float) -> float:
-        """How long until the last bit of a block that it has is there."""
+        """Return how long until the last bit of a block that it has is there."""
         coming = self._coming.get(block)
         return 0.0 if coming is None else max(0.0, coming[1] - now_s)
 
     def send(self, block: Block, device: Link, now_s: float) -> Passage:
-        """When the first and the last bit of a block come to whoever asks now."""
+        """Return when the first and the last bit of a block come to whoever asks now."""
         coming = self._coming.get(block)
         if coming is not None and coming[1] > now_s:
             return self._join(block, device, coming, now_s)
@@ -78,17 +78,17 @@ class Whole(Front):
     beside_reader = True
 
     def has(self, block: Block, now_s: float) -> bool:
-        """What nobody has it does not have either, and who has it says so."""
+        """Return False: what nobody has it does not have either, and who has it says so."""
         return False
 
     def send(self, block: Block, device: Link, now_s: float) -> Passage:
-        """At once; the reader's own adapter is what takes time."""
+        """Send it at once; the reader's own adapter is what takes time."""
         self.served += 1
         return now_s, now_s
 
 
 def make_front(direct: Direct, pool: Pool, switches: int, block_bytes: float, fragments: int) -> Front | None:
-    """What a scenario has before its pool that is read directly; `fragments` of a block there."""
+    """Return what a scenario has before its pool that is read directly; `fragments` of a block there."""
     if direct.front == "none":
         return None
     blocks = int(pool.size_gb * switches * GB / block_bytes) if direct.front == "pool" else 0

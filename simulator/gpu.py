@@ -44,7 +44,7 @@ class Gpu:
 
     @property
     def step_s(self) -> float:
-        """How long one token for each request that decodes takes now."""
+        """Return how long one token for each request that decodes takes now."""
         return self._batch.step_s()
 
     def admit(self, tokens: int) -> Steps:
@@ -58,7 +58,7 @@ class Gpu:
             self._memory.give(tokens)
 
     def exclusive(self) -> Turn:
-        """The turn of one request; wait for it, and use it as a context manager."""
+        """Return the turn of one request; wait for it, and use it as a context manager."""
         return self._lock.request()
 
     def prefill(self, new_tokens: int, context_tokens: int) -> Steps:

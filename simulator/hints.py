@@ -51,14 +51,14 @@ class Hints:
         self._paths: dict[tuple[str, str], list[str]] = {}
 
     def wait_s(self, place: Hashable) -> float:
-        """How long a block from that place waits before it is sent."""
+        """Return how long a block from that place waits before it is sent."""
         now_s = self.loop.now
         if isinstance(place, bytes):
             return max(0.0, self._coming_s.get(place, 0.0) - now_s - self._block_s)
         return max(0.0, self._free_s.get(str(place), 0.0) - now_s)
 
     def places(self, node: str, blocks: Sequence[Block]) -> list[Hashable]:
-        """Where each block comes from, up to the first that is nowhere."""
+        """Return where each block comes from, up to the first that is nowhere."""
         found: list[Hashable] = []
         for block in blocks:
             if self._by_switch and self.pooled(node, block):
@@ -84,7 +84,7 @@ class Hints:
             self._coming_s = {key: at_s for key, at_s in self._coming_s.items() if at_s > now_s}
 
     def pooled(self, node: str, block: Block) -> bool:
-        """Whether a switch on the way holds all of it."""
+        """Return whether a switch on the way holds all of it."""
         return any(self._switches[name].holds(block) for name in self._path(node, block.home))
 
     def _path(self, node: str, home: str) -> list[str]:
@@ -108,7 +108,7 @@ class NodeHints:
         self.promise = hints.promise
 
     def places(self, blocks: Sequence[Block]) -> list[Hashable]:
-        """Where each block comes from, up to the first that is nowhere."""
+        """Return where each block comes from, up to the first that is nowhere."""
         return self._hints.places(self._client.name, blocks)
 
     def asked(self, blocks: Sequence[Block]) -> Event:

@@ -20,7 +20,7 @@ class Holders:
         self._noted: dict[Block, dict[int, None]] = {}
 
     def join(self, tiers: LocalTiers[Block]) -> int:
-        """A further node with these tiers; its number."""
+        """Add a further node with these tiers; return its number."""
         self._tiers.append(tiers)
         return len(self._tiers) - 1
 

@@ -34,7 +34,8 @@ class Lane(FlowWindow, Generic[Kind]):
         self.waiting: deque[Kind] = deque()
 
     def take(self, now_s: float, room: float = inf) -> list[Kind]:
-        """What may be sent now, at most so many fragments. A part larger than the window goes alone."""
+        """Return what may be sent now, at most so many fragments. A part larger than the window goes
+        alone."""
         waiting = self.waiting
         taken: list[Kind] = []
         if not waiting:

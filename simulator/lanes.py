@@ -65,8 +65,8 @@ class Lanes:
         return self._bodies_to.get(home) or self._new(self._bodies_to, home, self._bodies)
 
     def take(self, now_s: float) -> list[Ask]:
-        """What may be sent now. Where the bound is scarce, it is not always the same lane that comes first;
-        a part larger than the bound goes alone."""
+        """Return what may be sent now. Where the bound is scarce, it is not always the same lane that comes
+        first; a part larger than the bound goes alone."""
         asks: list[Ask] = []
         waiting = [lane for lane in self._lanes if lane.waiting]
         if not waiting:

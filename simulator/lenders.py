@@ -49,7 +49,7 @@ class Lenders:
         """Who was last asked for a block."""
 
     def join(self, client: Client, tiers: LocalTiers[Block]) -> Lender:
-        """A further node; what it holds others may have."""
+        """Add a further node; what it holds others may have."""
         self.names.append(client.name)
         lender = self._lender(self.holders.join(tiers), client, tiers)
         self._network.attach(client.name, lender)
@@ -60,7 +60,8 @@ class Lenders:
         return Lender(self, node, client, tiers, self._network)
 
     def located(self, asker: int, blocks: Sequence[Block]) -> list[LentBlock]:
-        """The longest prefix that can be had, each block with the node that is asked for it as its home."""
+        """Return the longest prefix that can be had, each block with the node that is asked for it as its
+        home."""
         found: list[LentBlock] = []
         waits_s: dict[int, float] = {}
         for block in blocks:
@@ -135,16 +136,16 @@ class Lender:
         self._fetched.clear()
 
     def ask_index(self, blocks: Sequence[Block]) -> Event | float:
-        """How long it takes, or what happens, until the index has said who holds these: the way there and
-        back, over two hops each."""
+        """Return how long it takes, or what happens, until the index has said who holds these: the way there
+        and back, over two hops each."""
         return 4 * self._lenders.latency_s
 
     def holds(self, block: Block) -> bool:
-        """Whether this node has a block that others know as its."""
+        """Return whether this node has a block that others know as its."""
         return isinstance(block, LentBlock) and block.block in self._tiers
 
     def backlog_ms(self) -> float:
-        """How long what waits to leave takes."""
+        """Return how long what waits to leave takes."""
         return 1000 * self._egress.wait_s(self._lenders.loop.now)
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
@@ -164,7 +165,7 @@ class LenderHints:
         self._located: list[LentBlock] = []
 
     def places(self, blocks: Sequence[Block]) -> list[Hashable]:
-        """Where each block comes from, up to the first that is nowhere."""
+        """Return where each block comes from, up to the first that is nowhere."""
         self._located = self._lender.locate(blocks)
         return self._hints.places(self._name, self._located)
 

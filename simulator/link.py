@@ -28,7 +28,7 @@ class Link:
         self.longest_wait_s = 0.0
 
     def wait_s(self, now_s: float) -> float:
-        """How long what is sent now waits for its turn."""
+        """Return how long what is sent now waits for its turn."""
         return max(0.0, self.free_s - now_s)
 
     def pass_by(self, size_bytes: float) -> float:

@@ -76,7 +76,7 @@ class MachineCosts:
         }
 
     def control(self, speed: float) -> Mapping[str, float]:
-        """For `[control]`, likewise."""
+        """Return the values of `[control]`, likewise."""
         return measured_control(speed, self.entries_s, self.entry_digest_s)
 
 

@@ -27,7 +27,7 @@ REPORT_COUNT: Final = 1
 def measured_control(
     slower: float = 1.0, entries_s: float = ENTRIES_S, entry_digest_s: float = ENTRY_DIGEST_S
 ) -> dict[str, float]:
-    """The table [control] of a scenario whose software takes so many times as long as it does live."""
+    """Return the table [control] of a scenario whose software takes so many times as long as it does live."""
     return {
         "report_count": REPORT_COUNT,
         "list_s": LIST_S * slower,

@@ -106,7 +106,7 @@ class Reply:
         """Nobody asked for it: it is pushed to this multicast group."""
 
     def copied(self) -> Reply:
-        """The same for someone else who waits for it."""
+        """Return the same for someone else who waits for it."""
         if self.copy:
             return self
         reply = Reply(self.ask, self.found, self.backlog_ms, self.from_pool)
@@ -162,12 +162,12 @@ class Sizes:
 
     @property
     def value_bytes(self) -> float:
-        """A fragment with its headers."""
+        """Return the bytes of a fragment with its headers."""
         return self.block_bytes / self.fragments * (1 + self.header_share)
 
     @property
     def request_bytes(self) -> float:
-        """A request, an acknowledgement, or a NOT_FOUND, for one fragment."""
+        """Return the bytes of a request, an acknowledgement, or a NOT_FOUND, for one fragment."""
         return self.block_bytes / self.fragments * self.request_share
 
     @property
@@ -179,7 +179,7 @@ class Sizes:
 
 
 def fragments_of(asks: Sequence[Ask]) -> int:
-    """How many fragments they ask for."""
+    """Return how many fragments they ask for."""
     if len(asks) == 1:
         return asks[0].fragments
     fragments = 0  # a loop, because most bursts are one or two: a generator costs more than it adds up
@@ -199,5 +199,5 @@ def replies_bytes(replies: Sequence[Reply], value_bytes: float, request_bytes: f
 
 
 def address(index: int) -> IPv4Address:
-    """An address for a storage node, for the controller."""
+    """Return an address for a storage node, for the controller."""
     return IPv4Address("10.0.0.0") + index

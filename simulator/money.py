@@ -35,7 +35,7 @@ class Bill:
 
 
 def bill(scenario: Scenario, switches: int) -> Bill:
-    """The bill of a scenario whose fabric has so many switches."""
+    """Return the bill of a scenario whose fabric has so many switches."""
     prices, nodes, storage = scenario.prices, scenario.nodes, scenario.storage
     hours = prices.years * HOURS_PER_YEAR
     storage_dollars = pool_dollars = 0.0

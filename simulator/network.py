@@ -108,11 +108,11 @@ class Network:
         return Link(name, bytes_per_s, latency_s)
 
     def next_hop(self, vertex: str, destination: str) -> str:
-        """The neighbour on the way from a vertex to a host or switch."""
+        """Return the neighbour on the way from a vertex to a host or switch."""
         return self._next[vertex][destination]
 
     def access(self, host: str) -> tuple[Port, Link]:
-        """A host's port and link to the switch that it hangs on."""
+        """Return a host's port and link to the switch that it hangs on."""
         switch = self.next_hop(host, self.fabric.switches[0])
         return self.ports[host, switch], self.links[host, switch]
 
@@ -123,7 +123,7 @@ class Network:
             port.asked, port.replied = vertex.asked, vertex.replied
 
     def ports_of(self, vertex: str) -> Mapping[str, Port]:
-        """A vertex's ports: by neighbour, and by every host and switch that it leads to."""
+        """Return a vertex's ports: by neighbour, and by every host and switch that it leads to."""
         return {to: self.ports[vertex, via] for to, via in self._next[vertex].items()} | {
             neighbour: self.ports[vertex, neighbour] for neighbour in self.fabric.graph.adj[vertex]
         }

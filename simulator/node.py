@@ -91,16 +91,16 @@ class Node:
 
     @property
     def block_s(self) -> float:
-        """Time of a block on the node's link."""
+        """Return the seconds that a block takes on the node's link."""
         return self._gate.block_s
 
     @property
     def link_backlog_s(self) -> float:
-        """Time that what it has asked for already takes on its link."""
+        """Return the time that what it has asked for already takes on its link."""
         return self._asked_blocks * self._gate.block_s
 
     def home_backlog_s(self, home: Any) -> float:
-        """What waits at a home, as far as it knows."""
+        """Return what waits at a home, as far as it knows."""
         if self._hints is not None:
             return self._hints.wait_s(home)
         return self.fetcher.backlog_s(home) if self.fetcher is not None else 0.0
@@ -136,7 +136,7 @@ class Node:
         fetch: bool = True,
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
-        """One request, from now on; without `fetch` it is computed behind what the node holds itself.
+        """Serve one request, from now on; without `fetch` it is computed behind what the node holds itself.
 
         `chunks`: those of its blocks that may be blended, by place.
         """

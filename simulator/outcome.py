@@ -15,7 +15,7 @@ from simulator.system import System
 
 
 def outcome(system: System, cpu_s: float) -> SimResult:
-    """What a run that has ended did, in `cpu_s` of this process."""
+    """Return what a run that has ended did, in `cpu_s` of this process."""
     scenario = system.scenario
     served = [(record, place) for place, node in enumerate(system.nodes) for record in node.records]
     served.sort(key=lambda pair: pair[0].arrival_s)

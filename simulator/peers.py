@@ -57,7 +57,7 @@ class PeerPool:
         self._holders = Holders()
 
     def join(self, name: str, tiers: LocalTiers[Block]) -> PeerClient:
-        """A further node, a vertex of the network that holds blocks in these tiers."""
+        """Add a further node, a vertex of the network that holds blocks in these tiers."""
         node = self._holders.join(tiers)
         self._names.append(name)
         self._coming.append(0)
@@ -78,16 +78,18 @@ class PeerPool:
         return self.fronted(block) or bool(self._holders.of(block))
 
     def fronted(self, block: Block) -> bool:
-        """Whether no node has to send a block, because a switch holds it or it is on its way past one."""
+        """Return whether no node has to send a block, because a switch holds it or it is on its way past
+        one."""
         return self.front is not None and self.front.has(block, self._loop.now)
 
     def source(self, block: Block, asker: int) -> int | None:
-        """Who sends a block: of the holders the one whose adapter is free first."""
+        """Return who sends a block: of the holders the one whose adapter is free first."""
         others = [node for node in self._holders.of(block) if node != asker]
         return min(others, key=lambda node: (self.out_links[node].free_s, node), default=None)
 
     def transfer_s(self, asker: int, blocks: Sequence[Block]) -> float:
-        """How long it would take to fetch these blocks, behind what the adapters have to do already."""
+        """Return how long it would take to fetch these blocks, behind what the adapters have to do
+        already."""
         now_s, block_s = self._loop.now, self.block_s
         ready_s: dict[int, float] = {}
         for block in blocks:
@@ -165,7 +167,7 @@ class PeerClient:
         """When the client, which takes one block after the other, is."""
 
     def backlog_s(self, home: str) -> float:
-        """How long the node's own adapter is busy; the index does not say what waits at others."""
+        """Return how long the node's own adapter is busy; the index does not say what waits at others."""
         return self._pool.in_links[self._node].wait_s(self._loop.now)
 
     def fetch(self, blocks: Sequence[Block], finished: Callable[[list[str]], None]) -> None:
@@ -224,7 +226,7 @@ class PeerHints:
         self._pool, self._loop, self._node = pool, loop, node
 
     def places(self, blocks: Sequence[Block]) -> list[Hashable]:
-        """Where each block comes from, up to the first that is nowhere."""
+        """Return where each block comes from, up to the first that is nowhere."""
         found: list[Hashable] = []
         for block in blocks:
             if self._pool.fronted(block):
@@ -237,7 +239,7 @@ class PeerHints:
         return found
 
     def wait_s(self, place: Any) -> float:
-        """How long a block from that place waits before it is sent."""
+        """Return how long a block from that place waits before it is sent."""
         now_s, front = self._loop.now, self._pool.front
         if isinstance(place, Block):
             return 0.0 if front is None else max(0.0, front.wait_s(place, now_s) - self._pool.block_s)
@@ -247,5 +249,5 @@ class PeerHints:
         """Fetching books the adapters at once."""
 
     def asked(self, blocks: Sequence[Block]) -> float:
-        """How long the way to the index, or to a node, and back takes."""
+        """Return how long the way to the index, or to a node, and back takes."""
         return 4 * self._pool.latency_s

@@ -320,7 +320,7 @@ class LongestRules(LoadReports):
 
 
 def shared_out(weights: Mapping[int, float], buckets: int) -> list[int]:
-    """Who gets which bucket: in proportion, at least one each (SDNController._allocate_buckets)."""
+    """Return who gets which bucket: in proportion, at least one each (SDNController._allocate_buckets)."""
     total = sum(weights.values())
     counts = {key: max(1, round(weight / total * buckets)) for key, weight in weights.items()}
     while sum(counts.values()) > buckets:
@@ -336,7 +336,7 @@ def shared_out(weights: Mapping[int, float], buckets: int) -> list[int]:
 def make_router(
     name: str, loop: Loop, nodes: Sequence[Worker], block_tokens: int, seed: int, options: Routing
 ) -> LiveRouter:
-    """One of ROUTERS."""
+    """Return the router of that name, one of ROUTERS."""
     if name == ROUTERS[0]:
         return LongestPrefix(len(nodes), block_tokens)
     kind = LongestRules if options.rules == "longest" else LoadReports

@@ -24,11 +24,12 @@ class PushedParts:
         """Parts of blocks that are still to come, as bits."""
 
     def asks(self, block: Block, now_s: float) -> bool:
-        """The node asks for a block; whether its request subscribes to the prefix that begins there."""
+        """Take note that the node asks for a block; return whether its request subscribes to the prefix that
+        begins there."""
         return self._interests.asks(block.key, block.parent, now_s)
 
     def offer(self, block: Block, part: int) -> None:
-        """A part that nobody here asked for."""
+        """Take a part that nobody here asked for."""
         if self._holds(block) or not self._interests.want(block.key, block.parent):
             return
         missing = self._missing.get(block, (1 << len(block.parts)) - 1) & ~(1 << part)

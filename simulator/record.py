@@ -28,7 +28,7 @@ class Record:
     end_s: float = 0.0
 
     def count(self, level: str, blocks: int) -> None:
-        """So many blocks of its stream came at a level, or were left out."""
+        """Count blocks of its stream that came at a level, or were left out."""
         self.levels[level] = self.levels.get(level, 0) + blocks
 
     @property
@@ -39,6 +39,6 @@ class Record:
 
     @property
     def tpot_s(self) -> float:
-        """Time of each token after the first; 0 where there is none."""
+        """Return the seconds of each token after the first; 0 where there is none."""
         tokens = self.output_tokens - 1
         return (self.end_s - self.arrival_s - self.ttft_s) / tokens if tokens > 0 else 0.0

@@ -113,12 +113,12 @@ class SimResult:
 
     @property
     def found_share(self) -> float:
-        """Blocks that need not be computed."""
+        """Return the share of blocks that need not be computed."""
         total = sum(self.blocks.values())
         return 1 - self.blocks["recomputed"] / total if total else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, without the figures of single requests.
+        """Return the result for JSON, without the figures of single requests.
 
         `start_ttft_s` is of the first half of the arrivals, when nodes and pool are cold, `steady_ttft_s` of
         the second: the two must not be made one rate, because a start happens once. `parts_ttft_s` has the

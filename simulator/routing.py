@@ -110,7 +110,7 @@ class Router:
         return iter([(request, Route(node)) for request, node in planned])
 
     def route(self, request: Request, planned: Route | None) -> Route | None:
-        """Where a request goes that comes now; None: it is refused."""
+        """Return where a request goes that comes now; None: it is refused."""
         if self._live is not None:
             return self._live.assign(request)
         return planned if self.conductor is None else self.conductor.assign(request)

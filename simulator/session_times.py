@@ -37,7 +37,8 @@ class SessionTimes:
         return len(self._sessions)
 
     def groups(self) -> Spread:
-        """Time from the first request of a group to the first token of its last, of groups of two or more."""
+        """Return the times from the first request of a group to the first token of its last, of groups of two
+        or more."""
         return spread(
             [
                 self._first_token_s[group] - began_s

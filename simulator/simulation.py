@@ -27,7 +27,7 @@ LONGEST_DRAIN_S = 1e6
 
 
 def simulate(scenario: Scenario) -> SimResult:
-    """Run a scenario; ScenarioError where it is impossible."""
+    """Run a scenario and return its result; raises ScenarioError where it is impossible."""
     with _without_collector():
         return _simulated(scenario, time.process_time())
 

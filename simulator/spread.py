@@ -41,7 +41,7 @@ class Gaps:
         self._tokens = self._total_s = 0.0
 
     def add(self, gap_s: float, tokens: float) -> None:
-        """So many tokens came so long after their predecessors."""
+        """Count tokens that came so long after their predecessors."""
         if gap_s > 0 and tokens > 0:
             self._tokens += tokens
             self._total_s += gap_s * tokens
@@ -49,7 +49,7 @@ class Gaps:
 
 
 def spread_of(gaps: Iterable[Gaps]) -> Spread:
-    """Of all of them together; zeros where there are none."""
+    """Return the spread of all of them together; zeros where there are none."""
     classes: dict[int, float] = defaultdict(float)
     tokens = total_s = 0.0
     for some in gaps:

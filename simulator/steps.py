@@ -67,7 +67,7 @@ class StepNode(Node):
         fetch: bool = True,
         prefilled: Callable[[], None] = lambda: None,
     ) -> Steps:
-        """One request, from now on."""
+        """Serve one request, from now on."""
         loop = self._loop
         record = Record(loop.now, request.input_tokens, request.output_tokens)
         job = _Job(request, chain, fetch, record, loop.event(), loop.event())

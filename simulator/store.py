@@ -153,7 +153,7 @@ class Store:
         raise AssertionError("a storage node asks for nothing")
 
     def backlog_ms(self) -> float:
-        """How long what waits to leave takes."""
+        """Return how long what waits to leave takes."""
         return 1000 * self._egress.wait_s(self._loop.now)
 
     def _find(self, ask: Ask) -> bool:

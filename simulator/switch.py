@@ -228,7 +228,7 @@ class Switch:
             first = after
 
     def install(self, key: bytes, base_slot: int) -> None:
-        """A new entry, not filled yet."""
+        """Install a new entry, which is not filled yet."""
         self.index[key] = Entry(base_slot)
 
     def remove(self, key: bytes) -> None:
@@ -248,7 +248,7 @@ class Switch:
         return True
 
     def holds(self, block: Block) -> bool:
-        """Whether all of a block is in the pool."""
+        """Return whether all of a block is in the pool."""
         entry = self.index.get(block.key)
         return entry is not None and len(entry.filled) == len(block.parts)
 
@@ -258,7 +258,7 @@ class Switch:
         return entry is not None and len(block.parts) - 1 in entry.filled
 
     def read(self, block: Block) -> float:
-        """When the pool's memory has delivered a block that is asked for now."""
+        """Return when the pool's memory has delivered a block that is asked for now."""
         return self._read_s(block.fragments)
 
     def push(self, block: Block, part: int, group: int) -> bool:

@@ -19,7 +19,8 @@ from workload.trace import Request
 
 
 def hottest(library: Library, past: Iterable[Request], count: int) -> list[Block]:
-    """The blocks that most past requests used; those used once are not hot. A chain's first come first."""
+    """Return the blocks that most past requests used, a chain's first ones first; those used once are not
+    hot."""
     uses: Counter[Block] = Counter()
     for request in past:
         uses.update(library.chain(request))
@@ -38,7 +39,7 @@ class Push:
         self._size_bytes = network.sizes.block_bytes * (1 + network.sizes.header_share)
 
     def from_homes(self, blocks: Iterable[Block], multicast: bool) -> None:
-        """Each block from where it lives."""
+        """Move each block from where it lives."""
         by_home: dict[str, list[Block]] = {}
         for block in blocks:
             by_home.setdefault(block.home, []).append(block)

@@ -88,7 +88,8 @@ def dilute(requests: Sequence[Request], reuse: float, seed: int) -> Iterator[Req
 
 
 def recut_blocks(requests: Sequence[Request], old_tokens: int, new_tokens: int) -> Iterator[Request]:
-    """The same prompts in blocks of another size: an id stands for the whole prefix, so ids stay unique.
+    """Yield the same prompts in blocks of another size: an id stands for the whole prefix, so ids stay
+    unique.
 
     A larger block is a chunk where all that it is made of are.
     """
@@ -165,7 +166,7 @@ class Library:
         return chain
 
     def before_all(self) -> Block:
-        """What a node that joins asks for, and nobody has."""
+        """Return what a node that joins asks for, and nobody has."""
         return Block(NO_PARENT, 0, NO_PARENT, self._home(NO_PARENT), self._parts)
 
     def _other(self, parent: bytes, number: int, depth: int) -> Block:
@@ -175,7 +176,8 @@ class Library:
         return block
 
     def chunks(self, request: Request) -> dict[int, Block]:
-        """Those of its blocks that are chunks, under their chunk keys, by place; none where nobody blends."""
+        """Return those of its blocks that are chunks, under their chunk keys, by place; none where nobody
+        blends."""
         ids = request.chunks if self._blends else ()
         return {place: self._chunk(number) for place, number in enumerate(ids) if number is not None}
 
@@ -206,15 +208,15 @@ class Library:
 
     @property
     def streams(self) -> bool:
-        """Whether blocks are stored at levels of which streams choose."""
+        """Return whether blocks are stored at levels of which streams choose."""
         return self._ladder is not None
 
     def stored(self, block: Block) -> list[Block]:
-        """What is stored of a block: itself, or each of its levels."""
+        """Return what is stored of a block: itself, or each of its levels."""
         return [*self.forms[block.key].values()] if self._ladder is not None else [block]
 
     def by_recency(self, past: Sequence[Request]) -> list[Block]:
-        """What is stored of the blocks of past requests, least recently used first; with their chunks,
+        """Return what is stored of the blocks of past requests, least recently used first; with their chunks,
         computed by themselves."""
         recency: dict[bytes, Block] = {}
         for request in past:

@@ -54,7 +54,7 @@ class Engine(ABC):
         address: str,
         certificates: Certificates | None = None,
     ) -> list[str]:
-        """The command that serves P4Runtime at `address` with `interfaces` as (port, interface).
+        """Return the command that serves P4Runtime at `address` with `interfaces` as (port, interface).
 
         With certificates it does so over TLS, and only to clients that the same authority signed for.
         """
@@ -129,7 +129,8 @@ ENGINES: dict[str, Callable[[], Engine]] = {"embedded": Embedded, "bmv2": Bmv2}
 
 
 def make_engine(name: str) -> Engine:
-    """An engine by name; raises EngineError that lists those that exist, or says what is missing."""
+    """Return the engine of that name; raises EngineError that lists those that exist, or says what is
+    missing."""
     if name not in ENGINES:
         raise EngineError(f"no engine {name!r}: choose one of {', '.join(ENGINES)}")
     return ENGINES[name]()

@@ -66,11 +66,12 @@ class Fabric:
         self._number_ports()
 
     def with_queues(self, requests_first: bool) -> Fabric:
-        """The same, with one queue at each port or two."""
+        """Return the same fabric with one queue at each port, or two."""
         return Fabric(self.name, self.graph, requests_first)
 
     def with_link_rates(self, rates_bit_s: Mapping[str, float]) -> Fabric:
-        """The same, but for the links of these hosts. Links between switches stay as they are."""
+        """Return the same fabric with other rates of the links of these hosts. Links between switches stay as
+        they are."""
         graph = self.graph.copy()  # edges, too, are copies
         for host, rate_bit_s in rates_bit_s.items():
             (edge,) = graph.adj[host].values()
@@ -100,19 +101,19 @@ class Fabric:
 
     @cached_property
     def hosts(self) -> dict[str, Endpoint]:
-        """Every node and store with its address."""
+        """Return every node and store with its address."""
         return {
             name: Endpoint(name, _HOSTS + index, _mac(0, index))
             for index, name in enumerate(self.nodes + self.stores, 1)
         }
 
     def controller(self, switch: str) -> Endpoint:
-        """The address under which `switch` reaches the controller: routed to its CPU port."""
+        """Return the address under which `switch` reaches the controller: routed to its CPU port."""
         index = self.device_id(switch)
         return Endpoint(f"controller@{switch}", _CONTROLLERS + index, _mac(1, index))
 
     def controller_of(self, host: str) -> Endpoint:
-        """The controller's address at the switch that a host is linked to."""
+        """Return the controller's address at the switch that a host is linked to."""
         (switch,) = self.graph.adj[host]
         return self.controller(switch)
 
@@ -121,7 +122,7 @@ class Fabric:
         return self.switches.index(switch) + 1
 
     def ports(self, switch: str) -> tuple[Port, ...]:
-        """The switch's ports by number."""
+        """Return the switch's ports by number."""
         found = [
             Port(edge["ports"][switch], peer, self.graph.nodes[peer]["kind"], edge["rate_bit_s"])
             for peer, edge in self.graph.adj[switch].items()
@@ -129,7 +130,8 @@ class Fabric:
         return tuple(sorted(found, key=lambda port: port.number))
 
     def routes(self, switch: str) -> tuple[Route, ...]:
-        """Where each host, and each other switch's controller address, is from here: shortest paths."""
+        """Return where each host, and each other switch's controller address, is from here: shortest
+        paths."""
         hosts = (self._route(switch, name, endpoint) for name, endpoint in self.hosts.items())
         others = (
             self._route(switch, name, self.controller(name)) for name in self.switches if name != switch

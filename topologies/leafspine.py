@@ -36,7 +36,7 @@ def leaf_spine(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4, spin
 
 
 def tree(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4) -> Fabric:
-    """A tree of two levels: a leaf-spine whose only spine is the root."""
+    """Return a tree of two levels: a leaf-spine whose only spine is the root."""
     fabric = leaf_spine(nodes, stores, rate_bit_s, leaves, spines=1)
     return Fabric("tree", nx.relabel_nodes(fabric.graph, {"spine1": "root"}))
 

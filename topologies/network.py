@@ -92,7 +92,7 @@ class Network(RunningNetwork):
         self._stack.close()
 
     def address(self, switch: str) -> str:
-        """Where `switch` serves P4Runtime, as gRPC spells it."""
+        """Return where `switch` serves P4Runtime, as gRPC spells it."""
         return f"unix:{self.directory / switch}.sock"
 
     @property
@@ -146,7 +146,7 @@ class Network(RunningNetwork):
             (self.directory / f"{switch}.sock").unlink(missing_ok=True)
 
     def transmitted_bytes(self, host: str) -> int:
-        """Bytes that left the host's interface since it was made."""
+        """Return the bytes that left the host's interface since it was made."""
         return self._counters(host)["tx"]["bytes"]
 
     def received_packets(self, host: str) -> int:
@@ -158,15 +158,15 @@ class Network(RunningNetwork):
         return sum(_queue_drops(node) for node in self._vertices())
 
     def link_bytes(self) -> dict[str, tuple[int, int]]:
-        """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
+        """Return the bytes over each link since it was made, "switch-peer": to the switch and from it."""
         read: dict[str, tuple[int, int]] = {}
         for switch, process in list(self.switch_processes.items()):
             read |= self.link_bytes_of(switch, process.pid)
         return read
 
     def link_bytes_of(self, switch: str, pid: int) -> dict[str, tuple[int, int]]:
-        """The same of one switch, whose process this is; nothing of one that has ended. /proc/PID/net/dev has
-        them, so nothing runs in a namespace for it."""
+        """Return the same of one switch, whose process this is; nothing of one that has ended.
+        /proc/PID/net/dev has them, so nothing runs in a namespace for it."""
         links = {f"{switch}-eth{port.number}": f"{switch}-{port.peer}" for port in self.fabric.ports(switch)}
         try:
             text = Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii")

@@ -20,10 +20,10 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its number on the machine that it runs on."""
+        """Return its number on the machine that it runs on."""
 
     def poll(self) -> int | None:
-        """The exit code, None while it runs."""
+        """Return the exit code, None while it runs."""
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait until it has ended, and return its exit code; raises subprocess.TimeoutExpired."""
@@ -39,7 +39,7 @@ class Process(Protocol):
 
 
 def end_processes(processes: Iterable[Process]) -> None:
-    """As `end_process`, all at the same time."""
+    """Do as `end_process` with all of them at the same time."""
     running = [process for process in processes if process.poll() is None]
     for process in running:
         process.terminate()

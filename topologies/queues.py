@@ -51,7 +51,7 @@ class Queues:
             one.close()
 
     def waiting_bytes(self) -> dict[str, int]:
-        """By interface, such as s1-eth2; a namespace that is gone has none."""
+        """Return the bytes that wait, by interface such as s1-eth2; a namespace that is gone has none."""
         found = {}
         for name, one in self._sockets.items():
             try:

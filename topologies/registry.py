@@ -35,7 +35,8 @@ TOPOLOGIES = {
 def make_topology(
     name: str, rate_bit_s: float, nodes: int | None = None, stores: int | None = None, **sizes: int
 ) -> Fabric:
-    """A topology by name; raises TopologyError that lists those that exist, or the sizes it takes."""
+    """Return the topology of that name; raises TopologyError that lists those that exist, or the sizes it
+    takes."""
     if name not in TOPOLOGIES:
         raise TopologyError(f"no topology {name!r}: choose one of {', '.join(TOPOLOGIES)}")
     topology = TOPOLOGIES[name]

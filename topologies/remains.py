@@ -44,7 +44,7 @@ class Remains:
 
 
 def start_time(pid: int) -> str:
-    """When a process started, in clock ticks since boot; "" when there is none of that pid."""
+    """Return when a process started, in clock ticks since boot; "" when there is none of that pid."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -53,7 +53,7 @@ def start_time(pid: int) -> str:
 
 
 def records(directory: Path = RUN_DIRECTORY) -> Iterator[Path]:
-    """The records of all networks; those whose owner removes them meanwhile are left out."""
+    """Yield the records of all networks; those whose owner removes them meanwhile are left out."""
     for owner in _entries(directory):
         yield from _entries(owner)
 

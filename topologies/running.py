@@ -28,7 +28,7 @@ class RunningNetwork(ABC):
 
     @abstractmethod
     def address(self, switch: str) -> str:
-        """Where `switch` serves P4Runtime to this machine, as gRPC spells it."""
+        """Return where `switch` serves P4Runtime to this machine, as gRPC spells it."""
 
     def switch_log(self, switch: str) -> Path:
         """Return the file with the output of the switch's processes, the oldest first."""
@@ -64,7 +64,7 @@ class RunningNetwork(ABC):
 
     @abstractmethod
     def transmitted_bytes(self, host: str) -> int:
-        """Bytes that left the host's interface since it was made."""
+        """Return the bytes that left the host's interface since it was made."""
 
     @abstractmethod
     def link_drops(self) -> int:
@@ -72,7 +72,7 @@ class RunningNetwork(ABC):
 
     @abstractmethod
     def link_bytes(self) -> dict[str, tuple[int, int]]:
-        """Bytes over each link since it was made, "switch-peer": to the switch and from it."""
+        """Return the bytes over each link since it was made, "switch-peer": to the switch and from it."""
 
     @abstractmethod
     def seen_by(self, name: str, path: Path) -> Path:

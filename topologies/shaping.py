@@ -28,7 +28,7 @@ goes by their `prio`."""
 
 
 def burst_bytes(rate_bit_s: float, mtu_bytes: int = USUAL_MTU_BYTES) -> int:
-    """What a link of this rate lets through at once after it was idle."""
+    """Return what a link of this rate lets through at once after it was idle."""
     return max(2 * (ETHERNET_HEADER_BYTES + mtu_bytes), round(rate_bit_s * BURST_S / 8))
 
 

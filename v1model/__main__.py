@@ -35,7 +35,7 @@ Each of them takes --help."""
 
 
 def main() -> int:
-    """The exit code of the subcommand; 2 if there is no such one."""
+    """Run a subcommand and return its exit code; 2 if there is no such one."""
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if command in COMMANDS:
         return int(import_module(COMMANDS[command]).main(arguments))

@@ -193,7 +193,7 @@ def _listen(port: int, process: SwitchUnderP4Runtime, dispatcher: Dispatcher) ->
 
 
 def load_config(program: Path, externs: ExternSource | None = None) -> p4runtime_pb2.ForwardingPipelineConfig:
-    """The pipeline of a P4 program, or of the device config that was made from one."""
+    """Return the pipeline of a P4 program, or of the device config that was made from one."""
     is_source = program.suffix == ".p4"
     if is_source:
         config = DeviceConfig(str(program), preprocess(program))

@@ -33,9 +33,9 @@ def compile_p4(
     tracing: Tracing = Tracing.OFF,
     quick: bool = False,
 ) -> CompiledProgram:
-    """Compiles a v1model program; CompileError says where and why it can't. `externs`: a C file that
-    implements the externs that are not v1model's; `tracing`: whether packets can be traced; `quick`: a build
-    that is sooner there will do (v1model.full_build has a switch go over to the full one)."""
+    """Compile a v1model program; raises CompileError that says where and why it can't. `externs`: a C file
+    that implements the externs that are not v1model's; `tracing`: whether packets can be traced; `quick`: a
+    build that is sooner there will do (v1model.full_build has a switch go over to the full one)."""
     from v1model.frontend.preprocess import preprocess
 
     text = preprocess(Path(path), [Path(directory) for directory in include_dirs], defines)
@@ -56,8 +56,9 @@ def compile_text(
     open_files: bool = False,
     max_errors: int = DEFAULT_MAX_ERRORS,
 ) -> CompiledProgram:
-    """The same for a text that `preprocess` has made from the file `name`. `open_files`: places in errors may
-    be looked up in the files that it names, because it was made here. `max_errors`: how many are shown."""
+    """Return the same for a text that `preprocess` has made from the file `name`. `open_files`: places in
+    errors may be looked up in the files that it names, because it was made here. `max_errors`: how many are
+    shown."""
     entry = _entry(text, name, externs, sanitize=sanitize, tracing=tracing)
     compiled = _cached(entry)
     if compiled is None:
@@ -76,7 +77,8 @@ def compile_text(
 def find_compiled(
     text: str, name: str, externs: ExternSource | None = None, *, tracing: Tracing = Tracing.OFF
 ) -> CompiledProgram | None:
-    """What `compile_text` has made of the text before, if the cache still has it; perhaps a quick build."""
+    """Return what `compile_text` has made of the text before, if the cache still has it; perhaps a quick
+    build."""
     return _cached(_entry(text, name, externs, sanitize=False, tracing=tracing))
 
 

@@ -173,7 +173,7 @@ class EntryWriter(Protocol):
         wrong or more than a key and an action. How many it did, and where it stopped."""
 
     def skip(self, request: bytes, cursor: int) -> int:
-        """Where the update behind the one at `cursor` begins."""
+        """Return where the update behind the one at `cursor` begins."""
 
 
 class DataPlane(Protocol):

@@ -109,11 +109,12 @@ class MulticastNodes:
         return self._sessions.get(session)
 
     def nodes(self) -> dict[int, Node]:
-        """The nodes by handle."""
+        """Return the nodes by handle."""
         return dict(self._nodes)
 
     def groups(self) -> dict[int, tuple[int, ...]]:
-        """The handles of the nodes of each group. Groups that were made in another way are not among them."""
+        """Return the handles of the nodes of each group. Groups that were made in another way are not among
+        them."""
         return {group: tuple(handles) for group, handles in self._groups.items()}
 
     def _known(self, group: int) -> list[int]:

@@ -64,8 +64,8 @@ class Source:
 
 
 def sandboxed_compile(source: Source) -> CompiledProgram:
-    """The program, perhaps as a quick build, from the cache or a process of its own. Raises CompileError, and
-    OSError if what it made can't be kept."""
+    """Return the program, perhaps as a quick build, from the cache or a process of its own. Raises
+    CompileError, and OSError if what it made can't be kept."""
     compiled = source.find()
     if compiled is None:
         _run(source)

@@ -78,6 +78,7 @@ _RECORD = struct.Struct("=2IQ")
 class Switch:
     """One switch with the state of its program; independent of all others in the process.
 
+    Methods without a text of their own are those of `v1model.dataplane.DataPlane`, which says what they take.
     Thread-safe. Every control call is atomic against packets. `cpu_port` is where packets for the
     control plane go; `max_frame_bytes` the longest frame accepted. Use as a context manager, or
     `close` it: that stops forwarding and frees everything.
@@ -116,7 +117,7 @@ class Switch:
         self.close()
 
     def close(self) -> None:
-        """Stops forwarding and frees the switch. Later calls (but for `close`) raise DataPlaneError."""
+        """Stop forwarding and free the switch. Later calls (but for `close`) raise DataPlaneError."""
         self.stop()
         with self._lock:
             if not self._closed:
@@ -126,7 +127,7 @@ class Switch:
 
     @property
     def is_forwarding(self) -> bool:
-        """Whether interfaces are served."""
+        """Return whether interfaces are served."""
         return self._forwarding is not None
 
     @property
@@ -134,7 +135,7 @@ class Switch:
         return self._closed
 
     def go_over(self, compiled: CompiledProgram) -> None:
-        """Goes on with another build of the same program. State, ports and packets in flight stay."""
+        """Go on with another build of the same program. State, ports and packets in flight stay."""
         library = Library(compiled.library)
         with self._lock, self._paused():
             self.handle.go_over(library)
@@ -152,9 +153,9 @@ class Switch:
     # --- packets ---------------------------------------------------------------------------------
 
     def inject(self, port: int, data: bytes, timestamp_us: int | None = None) -> list[Output]:
-        """Runs one packet to completion; what left the switch, in order, by ports that are not
-        attached to an interface. `timestamp_us` is the time that the program sees (default: now).
-        While interfaces are served (`start`), the packet joins their packets and nothing is returned."""
+        """Run one packet to completion; return what left the switch, in order, by ports that are not attached
+        to an interface. `timestamp_us` is the time that the program sees (default: now). While interfaces are
+        served (`start`), the packet joins their packets and nothing is returned."""
         if not 0 <= port < PORTS:
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} is not within 0..{PORTS - 1}")
         with self._lock:
@@ -169,7 +170,8 @@ class Switch:
             self.handle.call("set_clock", _time_us(now_us))
 
     def advance(self, until_us: int | None = None) -> list[Output]:
-        """Lets the time go on to `until_us`, or (None) until nothing waits in queues: what left by then."""
+        """Let the time go on to `until_us`, or (None) until nothing waits in queues; return what left by
+        then."""
         with self._lock:
             self.handle.call("serve_queues", _time_us(until_us), until_us is not None)
             self._events.collect()
@@ -178,7 +180,7 @@ class Switch:
     # --- queues ----------------------------------------------------------------------------------
 
     def enable_queues(self, priorities: int = PRIORITIES) -> None:
-        """Puts queues between ingress and egress, one of each port for each of the priorities; larger values
+        """Put queues between ingress and egress, one of each port for each of the priorities; larger values
         of standard_metadata.priority go to the last. Nothing waits in them before something limits a port."""
         with self._lock:
             self._queues.enable(priorities)
@@ -186,8 +188,8 @@ class Switch:
     def limit_queues(
         self, limits: Mapping[str, int], port: int | None = None, priority: int | None = None
     ) -> None:
-        """Changes limits (`binding.queues.QueueLimits` has the names) of one port or all, of one priority or
-        all; enables queues. Rates without a priority are those of the whole port."""
+        """Change limits (`binding.queues.QueueLimits` has the names) of one port or all, of one priority or
+        all, and enable queues. Rates without a priority are those of the whole port."""
         with self._lock:
             self._queues.limit(limits, port, priority)
 
@@ -204,7 +206,8 @@ class Switch:
             self.handle.call("inject", self.cpu_port, data, len(data), NOW)
 
     def take_outputs(self) -> list[Output]:
-        """What left the switch because of `packet_out`, as from `inject`, and what left its queues by now."""
+        """Return what left the switch because of `packet_out`, as from `inject`, and what left its queues by
+        now."""
         with self._lock:
             if self._queues.priorities:
                 self.handle.call("serve_queues", self.handle.call("now_us"), False)
@@ -219,7 +222,7 @@ class Switch:
     # --- traces ----------------------------------------------------------------------------------
 
     def trace(self, wanted: TraceFilter | None, on_event: Callable[[TraceEvent], None] | None = None) -> None:
-        """Traces the packets that `wanted` says, None: none, of a program compiled with `tracing`. Events go
+        """Trace the packets that `wanted` says, None: none, of a program compiled with `tracing`. Events go
         to `on_event`, in whichever thread collects them, or wait for `take_trace`: the last 65,536."""
         if wanted is not None and self.compiled.tracing is Tracing.OFF:
             raise DataPlaneError("FAILED_PRECONDITION", "the program is not compiled to be traced (tracing=)")
@@ -230,7 +233,7 @@ class Switch:
             self.handle.call("trace", wanted is not None, port, value, mask, len(value))
 
     def take_trace(self) -> list[TraceEvent]:
-        """The events since the last call."""
+        """Return the events since the last call."""
         with self._lock:
             self._events.collect()
             events = list(self._events.traces)
@@ -240,8 +243,8 @@ class Switch:
     # --- interfaces ------------------------------------------------------------------------------
 
     def attach(self, port: int, interface: str) -> None:
-        """Makes a network interface a port. Needs CAP_NET_RAW. The interface's checksum and
-        segmentation offloads must be off: the switch would see frames that were never finished."""
+        """Make a network interface a port. Needs CAP_NET_RAW. The interface's checksum and segmentation
+        offloads must be off: the switch would see frames that were never finished."""
         if not 0 <= port < PORTS or port in (DROP_PORT, self.cpu_port):
             raise DataPlaneError("INVALID_ARGUMENT", f"port {port} can't be an interface")
         if port in self._interfaces:
@@ -276,7 +279,7 @@ class Switch:
             yield
 
     def start(self) -> None:
-        """Forwards packets between the attached interfaces, in a thread without the GIL."""
+        """Forward packets between the attached interfaces, in a thread without the GIL."""
         with self._lock:
             if self._forwarding is None:
                 self.handle.call("keep_running", 1)
@@ -295,7 +298,7 @@ class Switch:
                 self._forwarding = None
 
     def statistics(self) -> Statistics:
-        """{"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}},
+        """Return {"drops": {cause: packets}, "ports": {port: {"interface": ..., "received_packets": ...}},
         "queues": {port: {priority: {"packets": ...}}}}."""
         with self._lock:
             drops = {cause: int(self.handle.call("drops", i)) for i, cause in enumerate(DROP_CAUSES)}
@@ -333,7 +336,8 @@ class Switch:
             return self._tables.find(entry)
 
     def entries(self, table: str) -> Iterator[TableEntry]:
-        """The entries that the table has now, each as it is when its turn comes, without those deleted."""
+        """Yield the entries that the table has now, each as it is when its turn comes, without those
+        deleted."""
         with self._lock:
             handles = self._tables.handles(table)
         return self._one_by_one(table, handles)
@@ -362,7 +366,7 @@ class Switch:
             return self._tables.direct_counter(entry)
 
     def direct_counters(self, table: str) -> Iterator[tuple[TableEntry, CounterValue]]:
-        """The counts of this moment; but for entries that are deleted before their turn comes."""
+        """Yield the counts of this moment, but for entries that are deleted before their turn comes."""
         with self._lock:
             counts = self._tables.direct_counters(table)
         return ((entry, value) for handle, value in counts for entry in self._one_by_one(table, [handle]))

@@ -94,7 +94,8 @@ def _log_thread_crash(crash: threading.ExceptHookArgs) -> None:
 
 
 def read_line(line: str, process: str, now_s: float) -> Record:
-    """A line of a process's log; what is not JSON of ours is a message at the time at which it was read."""
+    """Return a line of a process's log; what is not JSON of ours is a message at the time at which it was
+    read."""
     try:
         given: dict[str, Any] = json.loads(line)
         level, logger = str(given["level"]), str(given.get("logger", ""))
@@ -115,7 +116,7 @@ def _level_of(text: str) -> str:
 
 
 def last_lines(path: Path, process: str) -> list[str]:
-    """The last lines of a process's log, as a person reads them; none for a file that is not there."""
+    """Return the last lines of a process's log, as a person reads them; none for a file that is not there."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_TAIL_BYTES))

@@ -30,7 +30,7 @@ def _zipf(rng: Random, prefix: str, chains: int, exponent: float = 0.9) -> Itera
 
 
 def scan_floods(rng: Random, per_s: float) -> Sessions:
-    """A popular set, and floods of chains asked once, each several pools long."""
+    """Yield a popular set, and floods of chains asked once, each several pools long."""
     popular, scanned = _zipf(rng, "hot", 2 * _CHAINS), count()
     for number, now_s in enumerate(starts(rng, per_s)):
         flooded = number // (4 * _CHAINS) % 2
@@ -45,7 +45,7 @@ def one_hit_wonders(rng: Random, per_s: float) -> Sessions:
 
 
 def loop(rng: Random, per_s: float) -> Sessions:
-    """The same chains in the same order again and again, a fifth more than HOT_BLOCKS."""
+    """Yield the same chains in the same order again and again, a fifth more than HOT_BLOCKS."""
     chains = _CHAINS * 6 // 5
     for number, now_s in enumerate(starts(rng, per_s)):
         yield _request(now_s, f"loop {number % chains}")
@@ -77,7 +77,8 @@ def inversions(rng: Random, per_s: float) -> Sessions:
 
 
 def due_turns(rng: Random, per_s: float) -> Sessions:
-    """Each chain returns exactly once, after twice HOT_BLOCKS: what was asked for last is the wrong guess."""
+    """Yield each chain exactly once more, after twice HOT_BLOCKS: what was asked for last is the wrong
+    guess."""
     waiting: list[str] = []
     for number, now_s in enumerate(starts(rng, per_s)):
         if len(waiting) > 2 * _CHAINS and rng.random() < 0.5:
@@ -117,7 +118,7 @@ def decoys(rng: Random, per_s: float) -> Sessions:
 
 
 def flood(rng: Random, per_s: float) -> Sessions:
-    """One tenant repeats a loop far larger than the pool at nine times the rate of another's popular set."""
+    """One tenant repeats a loop far larger than the pool, at nine times the rate of another's popular set."""
     popular = _zipf(rng, "tenant 1 hot", _CHAINS // 2)
     for number, now_s in enumerate(starts(rng, per_s)):
         name = next(popular) if rng.random() < 0.1 else f"tenant 0 loop {number % (10 * _CHAINS)}"

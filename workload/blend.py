@@ -43,7 +43,7 @@ class BlendPlan:
 def plan_blend(
     request: Request, prefix_blocks: int, block_tokens: int, share: float, alone: Sequence[int] = ()
 ) -> BlendPlan | None:
-    """What is blended behind so many blocks, where nobody has the chunks at `alone`; None: nothing."""
+    """Return what is blended behind so many blocks, where nobody has the chunks at `alone`; None: nothing."""
     places = tuple(
         place for place, chunk in enumerate(request.chunks) if place >= prefix_blocks and chunk is not None
     )

@@ -55,7 +55,7 @@ class Compression:
         return inner / (len(self.shares) - 1)
 
     def share(self, key: bytes) -> float:
-        """The part of its bytes in bfloat16 that the block `key` is coded to."""
+        """Return the part of its bytes in bfloat16 that the block `key` is coded to."""
         at, between = divmod(_draws(key)[0] * (len(self.shares) - 1), 1.0)
         low, high = self.shares[int(at)], self.shares[int(at) + 1]
         return low + between * (high - low)
@@ -117,7 +117,8 @@ class BlockSizes:
 
 
 def find_compression(codec: str, level: int | None = None) -> Compression | None:
-    """A codec at a level, by default the one recorded as such; None for NONE. Raises CompressionError."""
+    """Return a codec at a level, by default the one recorded as such; None for NONE. Raises
+    CompressionError."""
     if codec == NONE:
         if level is not None:
             raise CompressionError(f"a level needs a codec: choose one of {', '.join(codecs())}")

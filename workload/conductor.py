@@ -34,7 +34,7 @@ class Cluster(Protocol):
     nodes: int
 
     def now_s(self) -> float:
-        """The time."""
+        """Return the time in seconds."""
 
     def held_blocks(self, node: int, request: Request) -> int:
         """Blocks of the request, from the first on, in the node's own memory."""
@@ -43,10 +43,11 @@ class Cluster(Protocol):
         """Blocks of the request, from the first on, that the pool or a storage node holds."""
 
     def transfer_s(self, node: int, request: Request, first: int, end: int) -> float:
-        """Time to fetch the blocks [first, end), behind what the links and homes have to do already."""
+        """Return the time to fetch the blocks [first, end), behind what the links and homes have to do
+        already."""
 
     def prefill_s(self, request: Request, held_blocks: int) -> float:
-        """Time to compute the request behind its first `held_blocks`."""
+        """Return the seconds to compute the request behind its first `held_blocks`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Conductor:
         self._next = 0
 
     def assign(self, request: Request) -> Route | None:
-        """The node where the first token is expected soonest, or None if that is too late."""
+        """Return the node where the first token is expected soonest, or None if that is too late."""
         held = [self._held(node, request) for node in range(self._cluster.nodes)]
         stored = self._cluster.stored_blocks(request)
         plans = [self._plan(request, node, held, stored) for node in range(self._cluster.nodes)]
@@ -130,7 +131,7 @@ class Conductor:
             self._queues[node].ended(number, self._cluster.now_s())
 
     def queue_s(self, node: int) -> float:
-        """How long the node's GPU is still busy with what was sent there."""
+        """Return how long the node's GPU is still busy with what was sent there."""
         return max(0.0, self._queues[node].free_s - self._cluster.now_s())
 
     def _held(self, node: int, request: Request) -> int:
@@ -166,7 +167,8 @@ class Conductor:
 def transfer_s(
     homes: Sequence[Hashable], block_s: float, link_s: float, home_s: Callable[[Hashable], float]
 ) -> float:
-    """Time to fetch one block from each of `homes` (None: from the pool) over a link with so much waiting.
+    """Return the seconds to fetch one block from each of `homes` (None: from the pool) over a link with so
+    much waiting.
 
     Blocks of one home come one after the other, behind what waits there; all share the node's link.
     """

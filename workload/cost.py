@@ -54,11 +54,11 @@ class ModelSpec:
 
     @property
     def kv_bytes_per_token(self) -> float:
-        """Bytes of KV that one token leaves behind, over all layers and ranks."""
+        """Return the bytes of KV that one token leaves behind, over all layers and ranks."""
         return self.layers * self.kv_values_per_layer * self.kv_dtype_bytes
 
     def block_bytes(self, tokens: int) -> float:
-        """Bytes of KV of a block of `tokens`."""
+        """Return the bytes of KV of a block of `tokens`."""
         return self.kv_bytes_per_token * tokens
 
     def prefill_ops(self, new_tokens: float, context_tokens: float = 0.0) -> float:
@@ -155,28 +155,29 @@ class CostModel:
 
     @property
     def block_bytes(self) -> float:
-        """Bytes of KV of one full block."""
+        """Return the bytes of KV of one full block."""
         return self.model.block_bytes(self.block_tokens)
 
     @property
     def stored_bytes(self) -> float:
-        """Bytes of one full block as it travels, on average."""
+        """Return the bytes of one full block as it travels, on average."""
         return self.block_bytes * self.stored_share
 
     def prefill_s(self, new_tokens: float, context_tokens: float = 0.0) -> float:
-        """Time to prefill `new_tokens` behind `context_tokens` of KV that need not be computed."""
+        """Return the time to prefill `new_tokens` behind `context_tokens` of KV that need not be computed."""
         return self.model.prefill_ops(new_tokens, context_tokens) / self._prefill_ops_per_s
 
     def block_prefill_s(self, depth: int) -> float:
-        """Time to recompute the block at `depth` (0 is the first) behind its whole prefix."""
+        """Return the time to recompute the block at `depth` (0 is the first) behind its whole prefix."""
         return self.prefill_s(self.block_tokens, depth * self.block_tokens)
 
     def request_prefill_s(self, input_tokens: int, held_blocks: int) -> float:
-        """Time to prefill a request behind the first `held_blocks`: at least its last token."""
+        """Return the seconds to prefill a request behind the first `held_blocks`: at least its last token."""
         return self.prefill_s(*self.prefill_span(input_tokens, held_blocks)) + self._launched_s
 
     def prefill_span(self, input_tokens: int, held_blocks: int) -> tuple[int, int]:
-        """Of a request: tokens to compute behind `held_blocks`, at least the last one; and those before."""
+        """Return how many tokens of a request to compute behind `held_blocks`, at least the last one, and how
+        many are before."""
         new_tokens = max(1, input_tokens - held_blocks * self.block_tokens)
         return new_tokens, input_tokens - new_tokens
 
@@ -203,17 +204,18 @@ class CostModel:
         return spans
 
     def computed_s(self, input_tokens: int, blocks: int, computed: Iterable[int]) -> float:
-        """Time to compute these blocks of a request, and what is behind its blocks."""
+        """Return the time to compute these blocks of a request, and what is behind its blocks."""
         spans = self.computed_spans(input_tokens, blocks, computed)
         return sum(self.prefill_s(*span) for span in spans) + self._launched_s
 
     def blend_s(self, work: BlendWork) -> float:
-        """Time to compute chunks that nobody had and to blend, if the others are loaded already."""
+        """Return the time to compute chunks that nobody had and to blend, if the others are loaded
+        already."""
         alone_s, first_s, later_s = self._blend_parts_s(work)
         return alone_s + first_s + (self.model.layers - 1) * later_s
 
     def blend_rest_s(self, work: BlendWork, idle_s: float) -> float:
-        """What is left of `blend_s` when all is loaded, on a GPU that was idle so long until then.
+        """Return what is left of `blend_s` when all is loaded, on a GPU that was idle so long until then.
 
         As in CacheBlend (arXiv 2405.16444) a layer is computed when the layer before is done and its own KV
         is there, so loading one layer overlaps with computing the one before. The GPU began just in time to
@@ -222,7 +224,7 @@ class CostModel:
         return max(self.blend_last_s(work), self.blend_s(work) - idle_s)
 
     def blend_last_s(self, work: BlendWork) -> float:
-        """Time to compute the last layer."""
+        """Return the seconds to compute the last layer."""
         return self._blend_parts_s(work)[2]
 
     def _blend_parts_s(self, work: BlendWork) -> tuple[float, float, float]:
@@ -231,13 +233,14 @@ class CostModel:
         return work.alone_chunks * self.prefill_s(self.block_tokens), first, later
 
     def decode_s(self, output_tokens: int, context_tokens: float, batch: int = 1) -> float:
-        """Time to decode, bound by memory: weights shared by `batch` requests, KV read by each alone."""
+        """Return the seconds to decode, bound by memory: weights shared by `batch` requests, KV read by each
+        alone."""
         kv_bytes = self.model.kv_bytes_per_token * (context_tokens + output_tokens / 2)
         read_bytes = self.model.weights * 2.0 / batch + kv_bytes
         return output_tokens * read_bytes / self._memory_bytes_per_s + output_tokens * self.launch_s / batch
 
     def fetch_s(self, fetched_bytes: float, rate_bit_s: float) -> float:
-        """Time to receive `fetched_bytes` over a link of `rate_bit_s`."""
+        """Return the seconds to receive `fetched_bytes` over a link of `rate_bit_s`."""
         return fetched_bytes * 8.0 / rate_bit_s
 
     def break_even_bytes_per_s(self, prefix_tokens: float) -> float:
@@ -262,7 +265,7 @@ class CostModel:
 
 
 def make_cost_model(model: str = DEFAULT_MODEL, gpu: str = DEFAULT_GPU, block_tokens: int = 512) -> CostModel:
-    """A cost model from names of presets; raises CostError that lists them."""
+    """Return a cost model from names of presets; raises CostError that lists them."""
     if model not in MODELS:
         raise CostError(f"no model {model!r}: choose one of {', '.join(MODELS)}")
     if gpu not in GPUS:

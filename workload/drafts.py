@@ -41,7 +41,7 @@ class Shape:
 
 
 def lognormal(rng: Random, median: float, sigma: float) -> int:
-    """A positive whole number around `median`, sigma in log space."""
+    """Return a positive whole number around `median`, sigma in log space."""
     return max(1, round(median * math.exp(rng.gauss(0.0, sigma))))
 
 

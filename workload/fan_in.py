@@ -72,12 +72,12 @@ class FanIn:
         return sorted(drafts)
 
     def shape(self) -> Shape:
-        """The same as a shape of generated traffic."""
+        """Return the same as a shape of generated traffic."""
         requests_per_s = self.episodes_per_s * (1 + self.readers)
         return Shape(self.name, self.what, requests_per_s, self.sessions, has_sessions=True)
 
     def changed(self, parameters: Mapping[str, str]) -> FanIn:
-        """The shape with other parameters; raises ShapeError."""
+        """Return the shape with other parameters; raises ShapeError."""
         fields = {self.readers_are if name == "readers" else name: name for name in LIMITS}
         changes: dict[str, float] = {}
         for name, text in parameters.items():

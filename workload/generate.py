@@ -38,8 +38,8 @@ def generate(
     requests_per_s: float | None = None,
     block_tokens: int = MOONCAKE.block_tokens,
 ) -> Trace:
-    """A trace of `requests` requests; the same arguments give the same trace on any machine. With blocks of
-    another size it is the same prompts at the same times."""
+    """Return a trace of `requests` requests; the same arguments give the same trace on any machine. With
+    blocks of another size it is the same prompts at the same times."""
     if requests < 1:
         raise GenerateError(f"there must be at least one request, not {requests}")
     try:
@@ -64,7 +64,8 @@ def name_of(shape: str, seed: int) -> str:
 
 
 def in_order(sessions: Sessions) -> Iterator[tuple[int, Draft]]:
-    """All requests by arrival, each with its session's number; sessions come in order of their start."""
+    """Yield all requests by arrival, each with its session's number; sessions come in order of their
+    start."""
     waiting: list[tuple[Draft, int]] = []
     for number, session in enumerate(sessions):
         while waiting and waiting[0][0].arrival_s <= session[0].arrival_s:
@@ -154,7 +155,8 @@ def _is_chunk(content: tuple[Slice, ...], retrieved: str, block_tokens: int) -> 
 
 
 def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iterator[tuple[Slice, ...]]:
-    """What each block of a prompt holds: slices (segment, offset, tokens); the last block may be partial."""
+    """Yield what each block of a prompt holds: slices (segment, offset, tokens); the last block may be
+    partial."""
     content: list[Slice] = []
     room = block_tokens
     for name, tokens in prompt:
@@ -172,7 +174,7 @@ def block_contents(prompt: Sequence[tuple[str, int]], block_tokens: int) -> Iter
 
 
 def to_line(request: Request) -> str:
-    """A request as one line of Mooncake's schema."""
+    """Return a request as one line of Mooncake's schema."""
     record: dict[str, object] = {
         "timestamp": round(request.arrival_s * MOONCAKE.ticks_per_s),
         "input_length": request.input_tokens,
@@ -187,7 +189,7 @@ def to_line(request: Request) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: JSON lines on standard output."""
+    """Run the command line, which writes JSON lines on standard output; return the exit code."""
     shapes = "\n".join(
         f"  {shape.name:15} {shape.what} ({shape.requests_per_s:g}/s)" for shape in EVERY_SHAPE.values()
     )

@@ -29,7 +29,7 @@ _SPREAD = 0x9E3779B97F4A7C15
 
 
 def home_number(block: int, homes: int) -> int:
-    """Which of the storage nodes holds a trace's block; neighbouring ids go to different ones."""
+    """Return which of the storage nodes holds a trace's block; neighbouring ids go to different ones."""
     return (block * _SPREAD & 0xFFFFFFFFFFFFFFFF) * homes >> 64
 
 
@@ -61,13 +61,14 @@ class KeySpace:
             raise KeySpaceError("a block holds at least one token")
 
     def block_key(self, parent: bytes, token_ids: Iterable[int]) -> bytes:
-        """The 16-byte key of the block of `token_ids` behind `parent` (NO_PARENT for the first block)."""
+        """Return the 16-byte key of the block of `token_ids` behind `parent` (NO_PARENT for the first
+        block)."""
         digest = self._seeded.copy()
         digest.update(parent + b"".join([token.to_bytes(8, "little") for token in token_ids]))
         return digest.digest()
 
     def id_key(self, parent: bytes, hash_id: int) -> bytes:
-        """The key of a trace's block, for whose tokens its hash id stands: as `block_key`."""
+        """Return the key of a trace's block, for whose tokens its hash id stands: as `block_key`."""
         digest = self._seeded.copy()
         digest.update(parent + hash_id.to_bytes(8, "little"))
         return digest.digest()
@@ -80,7 +81,7 @@ class KeySpace:
             yield parent
 
     def chunk_key(self, token_ids: Iterable[int]) -> bytes:
-        """The 16-byte key of a block of `token_ids` whose KV was computed with nothing before it."""
+        """Return the 16-byte key of a block of `token_ids` whose KV was computed with nothing before it."""
         digest = self._chunk_seeded.copy()
         digest.update(b"".join(token.to_bytes(8, "little") for token in token_ids))
         return digest.digest()
@@ -96,7 +97,7 @@ class KeySpace:
         return blake2b(self.to_json().encode(), digest_size=FINGERPRINT_BYTES, person=_PERSON).digest()
 
     def to_json(self) -> str:
-        """The parameters as one canonical line, for a handshake."""
+        """Return the parameters as one canonical line, for a handshake."""
         return json.dumps(self._compared, sort_keys=True, separators=(",", ":"))
 
     def check_same(self, other: KeySpace) -> None:

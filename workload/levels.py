@@ -23,7 +23,7 @@ _LEVEL = b"weir level"
 
 
 def level_key(key: bytes, level: int) -> bytes:
-    """The key under which a block is stored at a level."""
+    """Return the key under which a block is stored at a level."""
     return _level_key(key, level)
 
 
@@ -60,7 +60,7 @@ class Ladder:
 
     @property
     def mean_fragments(self) -> float:
-        """Of a block at one level, over many blocks and all levels."""
+        """Return the mean fragments of a block at one level, over many blocks and all levels."""
         return sum(one.mean_fragments for one in self.levels) / len(self.levels)
 
     def stored(self, key: bytes) -> Iterator[tuple[bytes, int]]:
@@ -70,7 +70,8 @@ class Ladder:
 
 
 def find_ladder(codec: str, plain_fragments: int, value_bytes: float) -> Ladder:
-    """The ladder of a codec; CompressionError if it has none, or a level makes blocks no smaller."""
+    """Return the ladder of a codec; raises CompressionError if it has none, or a level makes blocks no
+    smaller."""
     if codec not in LADDERS:
         known = f"codec {codec}" if codec in (NONE, *codecs()) else f"a codec {codec!r}"
         raise CompressionError(
@@ -84,7 +85,8 @@ def find_ladder(codec: str, plain_fragments: int, value_bytes: float) -> Ladder:
 def make_sizes(
     codec: str, level: int | str | None, plain_fragments: int, value_bytes: float
 ) -> BlockSizes | Ladder:
-    """What a codec makes of blocks, at a level or at all that a stream chooses from; CompressionError."""
+    """Return what a codec makes of blocks, at a level or at all that a stream chooses from; raises
+    CompressionError."""
     if level == ADAPTIVE:
         return find_ladder(codec, plain_fragments, value_bytes)
     if isinstance(level, str):

@@ -40,7 +40,7 @@ class Ranks:
         return self.ranks // self.servers
 
     def kv_bytes(self, tokens: int) -> float:
-        """Bytes of a prefix, the same on every rank."""
+        """Return the bytes of a prefix, the same on every rank."""
         return self.model.kv_bytes_per_token * tokens
 
 
@@ -66,33 +66,35 @@ def _load(ranks: Ranks, sent: float, on_link: float, on_nvlink: float = 0.0) -> 
 
 
 def each_loads_all(ranks: Ranks, size: float) -> Load | None:
-    """Every rank loads everything by itself."""
+    """Return the load where every rank loads everything by itself."""
     on_link = size if ranks.own_links else size * ranks.in_server
     return _load(ranks, size * ranks.ranks, on_link)
 
 
 def one_loads_and_broadcasts(ranks: Ranks, size: float) -> Load | None:
-    """One rank of each server loads, and broadcasts over NVLink (sgl-project/sglang#37950)."""
+    """Return the load where one rank of each server loads, and broadcasts over NVLink
+    (sgl-project/sglang#37950)."""
     return _load(ranks, size * ranks.servers, size, size if ranks.in_server > 1 else 0.0)
 
 
 def each_loads_a_part(ranks: Ranks, size: float) -> Load | None:
-    """Each rank of a server loads its part over its own link, and they gather all parts over NVLink."""
+    """Return the load where each rank of a server loads its part over its own link, and they gather all parts
+    over NVLink."""
     part = size / ranks.in_server
     on_nvlink = size - part
     return _load(ranks, size * ranks.servers, part if ranks.own_links else size, on_nvlink)
 
 
 def switch_multicasts(ranks: Ranks, size: float) -> Load | None:
-    """The switch merges the ranks' requests and copies the reply to each; ranks that share a link get a copy
-    each over it."""
+    """Return the load where the switch merges the ranks' requests and copies the reply to each; ranks that
+    share a link get a copy each over it."""
     on_link = size if ranks.own_links else size * ranks.in_server
     return _load(ranks, size, on_link)
 
 
 def switch_multicasts_parts(ranks: Ranks, size: float) -> Load | None:
-    """Each rank asks for its part, which the switch merges with what the same rank of other servers asks for;
-    the ranks of a server gather all parts over NVLink."""
+    """Return the load where each rank asks for its part, which the switch merges with what the same rank of
+    other servers asks for; the ranks of a server gather all parts over NVLink."""
     part = size / ranks.in_server
     return _load(ranks, size, part if ranks.own_links else size, size - part)
 

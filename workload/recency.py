@@ -32,7 +32,7 @@ class Recency(Generic[Key]):
             self._tidy()
 
     def used(self, key: Key) -> bool:
-        """Whether it is there; it was used then."""
+        """Return whether it is there; it was used then."""
         if key not in self._last:
             return False
         self.use(key)
@@ -43,7 +43,7 @@ class Recency(Generic[Key]):
         del self._last[key]
 
     def evict(self) -> Key:
-        """The key that was used longest ago leaves; there is one."""
+        """Remove the key that was used longest ago, and return it; there is one."""
         turns, last, place = self._turns, self._last, self._first
         while last.get(turns[place], -1) != place:
             place += 1

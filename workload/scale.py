@@ -39,13 +39,13 @@ class ScaleModel:
         return real_bit_s / self.sigma * self.speed
 
     def duration_s(self, real_s: float) -> float:
-        """How long the emulation takes for what really takes `real_s`."""
+        """Return how long the emulation takes for what really takes `real_s`."""
         return real_s / self.speed
 
     def real_bytes(self, emulated_bytes: float) -> float:
-        """Bytes that the emulated ones stand for."""
+        """Return the bytes that the emulated ones stand for."""
         return emulated_bytes * self.sigma
 
     def real_s(self, emulated_s: float) -> float:
-        """Time that an emulated duration stands for."""
+        """Return the time that an emulated duration stands for."""
         return emulated_s * self.speed

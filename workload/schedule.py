@@ -42,7 +42,7 @@ class PlannedScheduler(Protocol):
     """Assigns requests to nodes 0..nodes-1, called in order of arrival, by the requests alone."""
 
     def assign(self, request: Request) -> Route:
-        """The node that serves `request`."""
+        """Return the node that serves `request`."""
 
     def grow(self, nodes: int) -> None:
         """From now on there are so many nodes, more than before. The new ones hold nothing, and count as
@@ -288,7 +288,8 @@ SCHEDULERS = (*PLANNED, CONDUCTOR)
 def share_out(
     requests: Sequence[Request], scheduler: PlannedScheduler, nodes: int, joining: int, joins_at: float
 ) -> Iterator[tuple[Request, int]]:
-    """Each request with its node; the last `joining` of `nodes` join after such a share of the requests."""
+    """Yield each request with its node; the last `joining` of `nodes` join after such a share of the
+    requests."""
     joins = joining_place(len(requests), joins_at) if joining else -1
     for place, request in enumerate(requests):
         if place == joins:
@@ -302,8 +303,8 @@ def joining_place(requests: int, share: float) -> int:
 
 
 def make_scheduler(name: str, nodes: int, seed: int = 0, pace: float = 1.0) -> PlannedScheduler:
-    """A planned scheduler by name, its own times so many times as long; raises ScheduleError that lists those
-    that exist."""
+    """Return the planned scheduler of that name, its own times so many times as long; raises ScheduleError
+    that lists those that exist."""
     if name not in PLANNED:
         raise ScheduleError(f"no scheduler {name!r} that plans ahead: choose one of {', '.join(PLANNED)}")
     if nodes < 1:

@@ -26,7 +26,7 @@ Prompt = tuple[tuple[str, int], ...]
 
 
 def decades(rng: Random, least: float, most: float) -> float:
-    """A number between these, each factor as likely."""
+    """Return a number between these, each factor as likely."""
     return math.exp(rng.uniform(math.log(least), math.log(most)))
 
 
@@ -36,7 +36,8 @@ def tokens_of(prompt: Prompt) -> int:
 
 
 def waves(rng: Random, per_s: float) -> Callable[[], float]:
-    """What tells one arrival time after the other; their rate rises and falls about `per_s` (thinning)."""
+    """Return what tells one arrival time after the other; their rate rises and falls about `per_s`
+    (thinning)."""
     depth = rng.uniform(0.0, 0.9)
     period_s, phase = decades(rng, LEAST_WAVE_S, MOST_WAVE_S), rng.uniform(0.0, 2 * math.pi)
     now_s = 0.0
@@ -187,7 +188,7 @@ KINDS = (conversations, jobs, questions, templates, batches)
 
 
 def services(rng: Random, per_s: float) -> Sessions:
-    """A mix of services of some kinds, each with its share of the requests."""
+    """Yield a mix of services of some kinds, each with its share of the requests."""
     shares = [rng.expovariate(1.0) for _ in range(rng.randint(LEAST_SERVICES, MOST_SERVICES))]
     streams = []
     for number, share in enumerate(shares):

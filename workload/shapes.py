@@ -44,7 +44,7 @@ AGENT_STEPS = 1.6
 
 
 def agent_job(rng: Random, name: str, start_s: float, agent: int) -> list[Draft]:
-    """A burst of sub-agents with the same tools and task, then each one's further steps."""
+    """Return a burst of sub-agents with the same tools and task, then each one's further steps."""
     tools = (f"tools {agent}", 6150 + 61 * agent % 500)
     task = (f"{name} task", lognormal(rng, 350, 0.8))
     drafts = []
@@ -84,7 +84,8 @@ def one_shots(rng: Random, per_s: float, median_tokens: float, label: str) -> Se
 
 
 def agents(rng: Random, per_s: float) -> Sessions:
-    """What the pool is for: bursts of jobs behind a few huge shared prefixes, and some one-shot prompts."""
+    """Yield what the pool is for: bursts of jobs behind a few huge shared prefixes, and some one-shot
+    prompts."""
     return mixed(agent_jobs(rng, 0.75 * per_s), one_shots(rng, 0.25 * per_s, 7500, "single"))
 
 

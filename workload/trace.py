@@ -113,7 +113,7 @@ class Trace:
 
     @property
     def duration_s(self) -> float:
-        """Time between the first arrival's zero and the last arrival."""
+        """Return the seconds between the first arrival's zero and the last arrival."""
         return self.requests[-1].arrival_s if self.requests else 0.0
 
     @property
@@ -123,7 +123,7 @@ class Trace:
 
     @property
     def has_chunks(self) -> bool:
-        """Whether any request says which of its blocks are chunks."""
+        """Return whether any request says which of its blocks are chunks."""
         return any(chunk is not None for request in self.requests for chunk in request.chunks)
 
     @property
@@ -148,7 +148,7 @@ class Trace:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether requests say which session they belong to."""
+        """Return whether requests say which session they belong to."""
         return any(request.place is not None for request in self.requests)
 
     def open_loop(self) -> Trace:
@@ -161,9 +161,9 @@ class Trace:
         return replace(self, requests=tuple(map(freed, self.requests)))
 
     def cut(self, block_tokens: int) -> Trace:
-        """The same requests in blocks of so many tokens: smaller ones, or larger ones that join several. What
-        two of them share still ends where a block of this trace does: of what is behind that it says
-        nothing."""
+        """Return the same requests in blocks of so many tokens: smaller ones, or larger ones that join
+        several. What two of them share still ends where a block of this trace does: of what is behind that it
+        says nothing."""
         larger, smaller = max(self.block_tokens, block_tokens), min(self.block_tokens, block_tokens)
         if block_tokens < 1 or larger % smaller:
             raise TraceError(
@@ -206,7 +206,7 @@ class Joiner:
         self._joined: dict[tuple[int | None, ...], int] = {}
 
     def join(self, request: Request) -> Request:
-        """The request in larger blocks."""
+        """Return the request in larger blocks."""
         step, last = self._step, len(request.blocks) - 1
         chunks = (request.chunks[at : at + step] for at in range(0, len(request.chunks), step))
         return replace(

@@ -124,7 +124,7 @@ def _meters(program: Program, config: SwitchConfig) -> Iterator[Any]:
 
 
 def multicast_group(group_id: int, ports: Iterable[int]) -> Any:
-    """The entity of a multicast group."""
+    """Return the entity of a multicast group."""
     entity = Entity()
     group = entity.packet_replication_engine_entry.multicast_group_entry
     group.multicast_group_id = group_id

@@ -20,8 +20,9 @@ LOOK_S: Final = 10.0
 
 
 def let_threads_sleep() -> None:
-    """For a process of many streams: each one's thread looks ten times a second whether a signal came, which
-    is the main thread's affair. How often is no part of gRPC's interface; another gRPC looks as it likes."""
+    """Have the threads of a process with many streams sleep longer. Each one looks ten times a second whether
+    a signal came, which is the main thread's affair. How often is no part of gRPC's interface; another gRPC
+    looks as it likes."""
     common = sys.modules.get("grpc._common")
     if hasattr(common, "MAXIMUM_WAIT_TIMEOUT"):
         setattr(common, "MAXIMUM_WAIT_TIMEOUT", LOOK_S)  # noqa: B010  (mypy does not know it)
@@ -30,7 +31,7 @@ def let_threads_sleep() -> None:
 def open_channel(
     address: str, tls: ClientTls | None, options: Sequence[tuple[str, int | str]] = ()
 ) -> grpc.Channel:
-    """A channel, not connected yet; raises ConfigError if a file of `tls` can't be read."""
+    """Return a channel that is not connected yet; raises ConfigError if a file of `tls` can't be read."""
     if tls is None:
         return grpc.insecure_channel(address, options=options)
     try:

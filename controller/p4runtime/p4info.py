@@ -35,7 +35,7 @@ def canonical(value: int) -> bytes:
 
 
 def load_p4info(path: Path) -> Any:
-    """The P4Info in a text file; raises P4InfoError."""
+    """Return the P4Info in a text file; raises P4InfoError."""
     p4info = p4info_pb2.P4Info()
     try:
         text_format.Parse(path.read_text(), p4info, allow_unknown_field=True)
@@ -56,7 +56,8 @@ class EntryForm:
     def update(
         self, kind: p4runtime_pb2.Update.Type, matches: Sequence[bytes], *parameters: int
     ) -> p4runtime_pb2.Update:
-        """One with these canonical values of its matches and these parameters, in the form's order."""
+        """Return an update with these canonical values of its matches and these parameters, in the form's
+        order."""
         update = p4runtime_pb2.Update()
         update.CopyFrom(self._update)
         update.type = kind
@@ -87,15 +88,16 @@ class Program:
         return int(self._one("tables", name).size)
 
     def counter_id(self, name: str) -> int:
-        """The ID of an indirect counter."""
+        """Return the ID of an indirect counter."""
         return int(self._one("counters", name).preamble.id)
 
     def meter_id(self, name: str) -> int:
-        """The ID of an indirect meter."""
+        """Return the ID of an indirect meter."""
         return int(self._one("meters", name).preamble.id)
 
     def value_bytes(self) -> int:
-        """Bytes of a value: of all its cells (p4/include/cells.p4), each of which has a register array."""
+        """Return the bytes of a value: of all its cells (p4/include/cells.p4), each of which has a register
+        array."""
         cells = (one for one in self.p4info.registers if _CELL in one.preamble.name)
         return sum(int(one.type_spec.bitstring.bit.bitwidth) for one in cells) // 8
 
@@ -118,7 +120,8 @@ class Program:
     def entry(
         self, table: str, match: Mapping[str, Match], action: str | None = None, **parameters: int
     ) -> p4runtime_pb2.TableEntry:
-        """A TableEntry; without a match it is the default entry, without an action good for a deletion."""
+        """Return a TableEntry. Without a match it is the default entry; without an action it is good for a
+        deletion."""
         fields = self._fields(table)
         entry = p4runtime_pb2.TableEntry(table_id=self.table_id(table), is_default_action=not match)
         for name, value in match.items():
@@ -139,7 +142,7 @@ class Program:
         return entry
 
     def parameters(self, entry: Any) -> dict[str, int]:
-        """The action parameters of a TableEntry that was read, by name."""
+        """Return the action parameters of a TableEntry that was read, by name."""
         called = entry.action.action
         for action in self.p4info.actions:
             if action.preamble.id == called.action_id:

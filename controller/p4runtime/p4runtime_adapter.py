@@ -94,7 +94,7 @@ class P4RuntimeAdapter:
         self._costs.packet_outs += len(operations)
 
     def read_blocks(self) -> list[Install]:
-        """The pool index as it is."""
+        """Return the pool index as it is."""
         wildcard = Entity(table_entry=p4runtime_pb2.TableEntry(table_id=self._blocks_id))
         blocks = []
         for entity in self._client.read([wildcard]):
@@ -129,7 +129,7 @@ class P4RuntimeAdapter:
         return hits
 
     def reports(self, message: Any) -> list[HotMiss | Subscription | Answer]:
-        """What a stream message says; nothing for what is not for us."""
+        """Return what a stream message says; nothing for what is not for us."""
         if message.HasField("digest") and message.digest.digest_id in self._digests:
             self._costs.digest_lists += 1
             self._costs.digests += len(message.digest.data)

@@ -118,7 +118,7 @@ class SwitchClient:
             raise self._translated(error) from None
 
     def pipeline(self) -> Any | None:
-        """The switch's pipeline configuration (P4Info and cookie), None if it has none."""
+        """Return the switch's pipeline configuration (P4Info and cookie), None if it has none."""
         request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
         request.response_type = request.P4INFO_AND_COOKIE
         try:

@@ -81,7 +81,8 @@ class Policy(ABC):
 
     @abstractmethod
     def miss(self, event: Miss) -> Sequence[Decision]:
-        """A block that is not in the pool was asked for: admit it or not, and evict what for."""
+        """Decide about a block that was asked for and is not in the pool: admit it or not, and evict what
+        for."""
 
     @abstractmethod
     def hits(self, event: Hits) -> None:
@@ -93,7 +94,7 @@ class Policy(ABC):
 
     @abstractmethod
     def found(self, event: Found) -> Sequence[Decision]:
-        """The pool holds the block: keep it, making room, or evict it."""
+        """Keep a block that the pool turned out to hold, making room, or evict it."""
 
     def demoted(self, event: Demoted) -> Sequence[Decision]:
         """Evict a block that will not be asked for soon, unless it is pinned."""

@@ -126,5 +126,5 @@ class Baseline(Policy):
 
 
 def object_id(key: Key) -> int:
-    """A number for libcachesim: a trace's own id, or 63 bits of a key, which is a hash already."""
+    """Return a number for libcachesim: a trace's own id, or 63 bits of a key, which is a hash already."""
     return key if isinstance(key, int) else int.from_bytes(key[:8], "little") >> 1

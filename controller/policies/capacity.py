@@ -16,14 +16,15 @@ class Capacity:
         self._fragments: dict[Key, int] = {}
 
     def fits(self, fragments: int, gone_blocks: int = 0, gone_slots: int = 0) -> bool:
-        """Whether there is room for a block beside what is held, without so many blocks and their slots."""
+        """Return whether there is room for a block beside what is held, without so many blocks and their
+        slots."""
         if self.held_blocks - gone_blocks >= self.blocks:
             return False
         return self.slots is None or self.held_slots - gone_slots + fragments <= self.slots
 
     @property
     def is_overfull(self) -> bool:
-        """Whether more is held than there is room for, which was more."""
+        """Return whether more is held than there is room for, which was more."""
         return self.held_blocks > self.blocks or (self.slots is not None and self.held_slots > self.slots)
 
     def fragments(self, key: Key) -> int:

@@ -36,12 +36,12 @@ class Head:
     stored_share: float
 
     def to_line(self) -> str:
-        """The first line of a log."""
+        """Return the first line of a log."""
         return json.dumps({"pool": asdict(self)})
 
 
 def read_head(lines: Iterable[str], name: str = "event log") -> Head | None:
-    """What the first line of a log says of its pool, if it does; raises EventLogError."""
+    """Return what the first line of a log says of its pool, if it does; raises EventLogError."""
     line = next(iter(lines), "")
     if not _is_head(1, line):
         return None
@@ -62,7 +62,7 @@ def _is_head(number: int, line: str) -> bool:
 
 
 def to_line(event: Event) -> str:
-    """One event as a JSON line: its name, then its fields; byte keys in hexadecimal."""
+    """Return one event as a JSON line: its name, then its fields, with byte keys in hexadecimal."""
     fields = {
         name: value.hex() if isinstance(value, bytes) else value for name, value in event._asdict().items()
     }

@@ -50,12 +50,12 @@ class Account:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it is among the next to leave."""
+        """Return whether it is among the next to leave."""
         return self.in_pool and (not self.wanted or self.key == self.next_to_leave)
 
 
 def name_of(key: Key) -> str:
-    """A block's key as people read it."""
+    """Return a block's key as people read it."""
     return key.hex() if isinstance(key, bytes) else str(key)
 
 

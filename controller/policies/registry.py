@@ -34,7 +34,8 @@ def make_policy(
     link_bit_s: float = DEFAULT_LINK_BIT_S,
     capacity_slots: int | None = None,
 ) -> Policy:
-    """A policy by name for a pool of `capacity_blocks`; raises PolicyError that lists the names.
+    """Return the policy of that name for a pool of `capacity_blocks`; raises PolicyError that lists the
+    names.
 
     `link_bit_s` is the real rate of a storage node's link. With `capacity_slots` the policy also never holds
     more fragments than that; without, it takes all blocks to be alike.

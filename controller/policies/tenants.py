@@ -45,38 +45,38 @@ class Shares:
         return iter(self._owned)
 
     def tenants(self) -> set[int]:
-        """Those who have a share, or a block."""
+        """Return those who have a share, or a block."""
         return self._asked_at.keys() | self._held.keys()
 
     def held(self, tenant: int) -> int:
-        """What a tenant has in the pool."""
+        """Return what a tenant has in the pool."""
         return self._held[tenant]
 
     def share(self) -> int:
-        """What each tenant may have in any case."""
+        """Return what each tenant may have in any case."""
         return self._capacity // len(self._asked_at)
 
     def share_of(self, tenant: int) -> int:
-        """What this one may have: nothing, if it asked for nothing lately."""
+        """Return what this one may have: nothing, if it asked for nothing lately."""
         return self.share() if tenant in self._asked_at else 0
 
     def capacity(self, tenant: int) -> int:
-        """What a tenant may have: its share, or what others leave of the pool."""
+        """Return what a tenant may have: its share, or what others leave of the pool."""
         return max(1, self.share_of(tenant), self._capacity - (self._total - self._held[tenant]))
 
     def capacity_beside(self, apart: Collection[int]) -> int:
-        """What all tenants but these may have together."""
+        """Return what all tenants but these may have together."""
         held = sum(self._held[tenant] for tenant in apart)
         sharing = len(self._asked_at) - sum(tenant in self._asked_at for tenant in apart)
         return max(1, sharing * self.share(), self._capacity - held)
 
     def owner(self, key: Key) -> int | None:
-        """Whose a block of the pool is."""
+        """Return whose a block of the pool is."""
         owned = self._owned.get(key)
         return None if owned is None else owned.tenant
 
     def asked(self, tenant: int) -> None:
-        """A tenant asked for a block."""
+        """Record that a tenant asked for a block."""
         self._now += 1
         self._asked_at[tenant] = self._now
         if self._now % self._capacity_blocks == 0:
@@ -90,7 +90,7 @@ class Shares:
             self._asked_at[owned.tenant] = self._now
 
     def entered(self, key: Key, tenant: int, size: int = 1) -> None:
-        """A tenant's block entered the pool."""
+        """Record that a tenant's block entered the pool."""
         self._owned[key] = Owned(tenant, size)
         self._held[tenant] += size
         self._total += size
@@ -104,8 +104,8 @@ class Shares:
             del self._held[tenant]
 
     def giver(self, tenant: int, size: int) -> int:
-        """Who gives for a block of that size of a tenant: who holds most above its share, if the tenant is
-        below its own or would still hold no more; else the tenant itself."""
+        """Return who gives for a block of that size of a tenant: who holds most above its share, if the
+        tenant is below its own or would still hold no more; else the tenant itself."""
         above = [owner for owner in self._held if owner != tenant and self._is_above(owner)]
         if not above:
             return tenant

@@ -111,12 +111,13 @@ class BlockHistory:
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        """The last decisions, oldest first; numbers tell which are new."""
+        """Return the last decisions, oldest first; their numbers tell which are new."""
         return [decision._asdict() for decision in tuple(self._decisions)]
 
     @property
     def hot_residents(self) -> list[dict[str, Any]]:
-        """The blocks in the pool with most hits since they came; each stands for the prefix that it ends."""
+        """Return the blocks in the pool with most hits since they came; each stands for the prefix that it
+        ends."""
         if (changes := self._changes) != self._seen_changes:
             self._seen_changes = changes  # what changes meanwhile is seen next time
             hits = [

@@ -27,8 +27,8 @@ class Expectations:
         self._pace = FairPace(most_per_s)
 
     def heard(self, answer: Answer, now_s: float) -> list[Expected]:
-        """What a node computes and will put, each as a block that was asked for in vain; nothing of a message
-        that is no such list."""
+        """Return what a node computes and will put, each as a block that was asked for in vain; nothing of a
+        message that is no such list."""
         try:
             blocks = read_expected(answer.message.value)
         except MalformedError:

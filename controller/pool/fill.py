@@ -53,7 +53,7 @@ class Fills:
 
     @property
     def due_s(self) -> float:
-        """When `poll` has something to send, if nothing happens before."""
+        """Return when `poll` has something to send, if nothing happens before."""
         return self._pace.due_s if self._jobs else float("inf")
 
     def poll(self, now_s: float) -> list[Fill]:

@@ -18,16 +18,16 @@ class ReportGovernor:
         self._window_end_s: float | None = None
 
     def reported(self, reports: int) -> None:
-        """So many reports arrived, or were dropped on the way."""
+        """Count reports that arrived, or that were dropped on the way."""
         self._reports += reports
 
     @property
     def due_s(self) -> float:
-        """When a raised threshold may be lowered again, though nothing is reported any more."""
+        """Return when a raised threshold may be lowered again, though nothing is reported any more."""
         return float("inf") if self.count == self._base else self._window_end_s or 0.0
 
     def adjust(self, now_s: float) -> int | None:
-        """The new threshold at the end of a second, None where it stays."""
+        """Return the new threshold at the end of a second, None where it stays."""
         if self._window_end_s is None:
             self._window_end_s = now_s + _WINDOW_S
         if now_s < self._window_end_s:

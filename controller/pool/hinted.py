@@ -68,7 +68,7 @@ class RetainedBlocks:
         return True
 
     def release(self, block: bytes) -> bool:
-        """A block may leave; return whether it was retained."""
+        """Let a block leave; return whether it was retained."""
         retained = self._blocks.pop(block, None)
         if retained is None:
             return False
@@ -139,7 +139,7 @@ class PoolHints:
         return answers
 
     def release(self, block: bytes, now_s: float) -> bool:
-        """A block may leave, or left; return whether it was retained."""
+        """Let a block leave, or take note that it left; return whether it was retained."""
         is_released = self._retained.release(block)
         if is_released:
             self._pool.tell(Unpin(block, now_s))

@@ -98,6 +98,7 @@ def least_period_s(switches: int, alone_s: float) -> float:
 
 
 def next_period_s(reading_took_s: float, switches: int = 1) -> float:
-    """Time to the next reading of one of so many switches, so that reading takes no more than its share."""
+    """Return the time to the next reading of one of so many switches, so that reading takes no more than its
+    share."""
     share = min(BUSY_SHARE, BUSY_SHARE_OF_ALL / switches)
     return min(MAX_PERIOD_S, max(least_period_s(switches, MIN_PERIOD_S), reading_took_s / share))

@@ -35,7 +35,7 @@ class KnownBlocks:
         return len(self._blocks)
 
     def get(self, key: bytes) -> Known | None:
-        """The last report of a block."""
+        """Return the last report of a block."""
         return self._blocks.get(key)
 
     def report(self, miss: HotMiss) -> int:
@@ -60,7 +60,8 @@ class KnownBlocks:
             self._blocks[key] = known._replace(is_expected=False)
 
     def parent_of(self, miss: HotMiss) -> bytes | None:
-        """Who a reported block names as its parent; where two share a fingerprint, the last reported."""
+        """Return the block that a reported one names as its parent: where two share a fingerprint, the last
+        reported."""
         return self._by_fingerprint.get((miss.tenant, miss.parent)) if miss.parent else None
 
     def _forget_oldest(self) -> None:

@@ -14,18 +14,18 @@ class Pace:
         self._sent_s: deque[float] = deque()
 
     def within(self, now_s: float) -> int:
-        """How many were sent within the last interval."""
+        """Return how many were sent within the last interval."""
         while self._sent_s and self._sent_s[0] <= now_s - self._interval_s:
             self._sent_s.popleft()
         return len(self._sent_s)
 
     def room(self, now_s: float) -> bool:
-        """Whether another fragment may be sent."""
+        """Return whether another fragment may be sent."""
         return self.within(now_s) < self._max_fragments
 
     @property
     def due_s(self) -> float:
-        """When there is room: at once, or when enough of what was sent first is so long ago."""
+        """Return when there is room: at once, or when enough of what was sent first is so long ago."""
         excess = len(self._sent_s) - self._max_fragments
         return self._sent_s[excess] + self._interval_s if excess >= 0 else float("-inf")
 

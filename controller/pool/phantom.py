@@ -36,7 +36,7 @@ class PhantomAdapter:
         """Send nothing."""
 
     def read_blocks(self) -> list[Install]:
-        """The pool index as the pool knows it."""
+        """Return the pool index as the pool knows it."""
         return [replace(block, key=other_key(block.key)) for block in self._adapter.read_blocks()]
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
@@ -51,5 +51,6 @@ def _disguised(operation: TableOperation) -> TableOperation:
 
 
 def other_key(key: bytes) -> bytes:
-    """What a phantom calls a block: a hash is hardly ever the complement of another. Its own inverse."""
+    """Return what a phantom calls a block: a hash is hardly ever the complement of another. Its own
+    inverse."""
     return bytes(byte ^ 0xFF for byte in key)

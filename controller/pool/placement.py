@@ -30,7 +30,7 @@ class View:
 
     @classmethod
     def of(cls, switch: SwitchConfig) -> View:
-        """From the switch's configuration."""
+        """Return the view of a switch, from its configuration."""
         return cls(
             frozenset(port.port for port in switch.ports if port.role == "node"),
             frozenset(port.host.ipv4 for port in switch.ports if port.role == "store" and port.host),
@@ -38,7 +38,7 @@ class View:
 
 
 def admits(placement: str, view: View, miss: HotMiss) -> bool:
-    """Whether this switch should keep the block that it reports."""
+    """Return whether this switch should keep the block that it reports."""
     if placement == EVERYWHERE:
         return True
     if not view.node_ports and not view.stores:

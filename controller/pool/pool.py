@@ -103,27 +103,23 @@ class Pool:
 
     @property
     def there(self) -> list[bytes]:
-        """Resident blocks that somebody has, as far as is known: not those that a node still computes. Other
-        threads may ask."""
+        """Return the resident blocks that somebody has, as far as is known: not those that a node still
+        computes. Other threads may ask."""
         return [key for key in list(self.resident) if not self._is_expected(key)]
 
     def is_there(self, key: bytes) -> bool:
-        """Whether a block is one of these."""
+        """Return whether a block is resident and somebody has it."""
         return key in self.resident and not self._is_expected(key)
 
     @property
     def used_slots(self) -> int:
-        """Slots of the blocks that have an entry."""
+        """Return the number of slots of the blocks that have an entry."""
         return sum(slots.fragments for slots in self.resident.values())
 
     @property
-    def in_motion(self) -> bool:
-        """Whether something is on its way, or waits for its turn."""
-        return any((self.reclaims, self.fills, self._leaving, self.push is not None))
-
-    @property
     def due_s(self) -> float:
-        """When `tick` has something to do though nothing happens before; pushes have to be looked for."""
+        """Return when `tick` has something to do though nothing happens before; pushes have to be looked
+        for."""
         return min(
             self._governor.due_s,
             self.reclaims.due_s,
@@ -135,13 +131,13 @@ class Pool:
     # What happens.
 
     def hot_misses(self, misses: Iterable[HotMiss], now_s: float) -> None:
-        """Reports that came together: chains from their beginning on, as what is not known of yet is nobody's
-        parent. Values of one chain come from several homes, in any order."""
+        """Take reports that came together: chains from their beginning on, as what is not known of yet is
+        nobody's parent. Values of one chain come from several homes, in any order."""
         for miss in sorted(misses, key=lambda miss: miss.depth):
             self.hot_miss(miss, now_s)
 
     def hot_miss(self, miss: HotMiss, now_s: float) -> None:
-        """The switch reported a block that is not in the pool and should perhaps be."""
+        """Take the switch's report of a block that is not in the pool and should perhaps be."""
         self._governor.reported(not miss.is_expected)
         times = self._known.report(miss) + miss.nodes - 1
         self.block_history.reported(miss.block, miss.depth, times)
@@ -169,7 +165,7 @@ class Pool:
             self._give_up(miss.block, now_s)
 
     def held_by_tenant(self) -> dict[int, int]:
-        """Resident blocks."""
+        """Return the number of resident blocks of each tenant."""
         return self._quota.held()
 
     def _make_room_in_quota(self, block: bytes, now_s: float) -> None:
@@ -180,13 +176,13 @@ class Pool:
             self._give_up(victim, now_s)
 
     def subscribed(self, subscription: Subscription, now_s: float) -> None:
-        """A node wants more of the prefix that it asks for."""
+        """Take a node's wish for more of the prefix that it asks for."""
         if self.push is not None:
             self.counts.subscriptions += 1
             self.push.subscribed(subscription.block, subscription.parent, subscription.port, now_s)
 
     def dropped(self, reports: int) -> None:
-        """So many reports were lost because they came too fast."""
+        """Take note that so many reports were lost because they came too fast."""
         self._governor.reported(reports)
 
     def read_hits(self, now_s: float) -> None:
@@ -203,7 +199,7 @@ class Pool:
                 self.push.hits(key, times)
 
     def answered(self, answer: Answer, now_s: float) -> None:
-        """A message of the protocol came to the controller."""
+        """Take a message of the protocol that came to the controller."""
         message = answer.message
         if message.op == wire.OP_PUT_ACK and answer.source in self._stores:
             self._home_load(answer.source, message.backlog_ms, now_s)

@@ -88,7 +88,7 @@ class Push:
     # What happens.
 
     def heard_of(self, key: bytes, parent: int) -> None:
-        """A block and its parent's fingerprint (0: it is the first of its prefix)."""
+        """Take note of a block and its parent's fingerprint (0: it is the first of its prefix)."""
         own = _name(key, fingerprint(key_of(key)))
         root = own
         if parent:
@@ -145,7 +145,7 @@ class Push:
     # What is done about it.
 
     def groups(self, now_s: float) -> list[SetGroup]:
-        """The groups that have to change: subscribers came, or their lease ended."""
+        """Return the groups that have to change: subscribers came, or their lease ended."""
         changes = []
         for root, prefix in list(self._prefixes.items()):
             prefix.leases = {port: until for port, until in prefix.leases.items() if until > now_s}
@@ -223,5 +223,5 @@ def _name(key: bytes, fingerprint_: int) -> int:
 
 
 def group_of(root: int) -> int:
-    """The multicast group of a prefix, at every switch the same."""
+    """Return the multicast group of a prefix, at every switch the same."""
     return FIRST_GROUP + root % GROUPS

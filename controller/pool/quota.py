@@ -46,7 +46,7 @@ class Quota:
         self._held.clear()
 
     def victim_for(self, key: bytes) -> bytes | None:
-        """Which block has to go if this one is to come, None if its tenant has room."""
+        """Return which block has to go if this one is to come, None if its tenant has room."""
         held = self._held.get(tenant_of(key), OrderedDict())
         is_full = self.blocks is not None and len(held) >= self.blocks
         return next(iter(held)) if is_full else None

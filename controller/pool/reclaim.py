@@ -86,7 +86,7 @@ class Reclaims:
 
     @property
     def due_s(self) -> float:
-        """When `poll` has something to send or gives up a block, if nothing is answered before."""
+        """Return when `poll` has something to send or gives up a block, if nothing is answered before."""
         if not self._transfers:
             return float("inf")
         waiting = [attempt.deadline_s for one in self._transfers.values() for attempt in one.waiting.values()]
@@ -113,7 +113,7 @@ class Reclaims:
         self._transfers.clear()
 
     def poll(self, now_s: float) -> tuple[list[Reclaim], list[Finished]]:
-        """What to send now, and the blocks that were given up."""
+        """Return what to send now, and the blocks that were given up."""
         if not self._transfers:
             return [], []
         requests: list[Reclaim] = []

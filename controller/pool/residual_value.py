@@ -38,13 +38,13 @@ class ResidualValue:
         return self._links_bit_s.get(home, self._link_bit_s)
 
     def is_idle(self, home: IPv4Address, now_s: float) -> bool:
-        """Whether nothing waits at a home any more, as far as it said."""
+        """Return whether nothing waits at a home any more, as far as it said."""
         return not self._backlogs.wait_s(home, now_s)
 
     def eviction_action(
         self, reuse_chance: float | None, depth: int, home: IPv4Address, now_s: float, held_elsewhere: bool
     ) -> EvictionAction:
-        """What is to become of a block at `depth` of its chain."""
+        """Return what is to become of a block at `depth` of its chain."""
         wait_s = self._backlogs.wait_s(home, now_s) * self.speed
         recompute_s = self._cost.block_prefill_s(depth)
         transfer_s = self._cost.fetch_s(self._cost.stored_bytes, self.link_bit_s(home))

@@ -26,7 +26,7 @@ class Slots(NamedTuple):
     fragments: int
 
     def overlaps(self, other: Slots) -> bool:
-        """Whether they have a slot in common."""
+        """Return whether they have a slot in common."""
         return (
             self.base_slot < other.base_slot + other.fragments
             and other.base_slot < self.base_slot + self.fragments

@@ -76,7 +76,7 @@ class Exporter(Collector):
             sources.close()
 
     def collect(self) -> Iterator[Metric]:
-        """For prometheus_client; nothing while nothing runs."""
+        """Yield the metrics for prometheus_client; nothing while nothing runs."""
         with self._lock:
             reports = self._sources.read() if self._sources is not None else {}
         yield from families(reports)

@@ -56,7 +56,7 @@ class Sources:
             switch.close()
 
     def read(self) -> Reports:
-        """One look at everything; who does not answer in time is left out, but for its process."""
+        """Look at everything once; who does not answer in time is left out, but for its process."""
         running = self._running
         said = ask_all([*running.nodes, *running.stores, running.controller], ANSWER_TIMEOUT_S)
         nodes: _Owners = {(host.name,): said[host.name] for host in running.nodes if host.name in said}

@@ -19,7 +19,7 @@ _TRACKS_EACH = 1_000_000
 
 
 def to_chrome(spans: Sequence[Span], about: dict[str, str]) -> dict[str, Any]:
-    """The JSON object form; times in microseconds since the first span."""
+    """Return the JSON object form; times are in microseconds since the first span."""
     start_ns = min((span.start_ns for span in spans), default=0)
     pids = {service: number for number, service in enumerate(sorted({s.service for s in spans}), 1)}
     tracks = _Tracks()

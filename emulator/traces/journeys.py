@@ -31,7 +31,7 @@ class Journey:
 
     @property
     def outcome(self) -> str:
-        """What became of it, in one word."""
+        """Return what became of it, in one word."""
         if not self.ended:
             return "lost"
         answer = self.sightings[-1]
@@ -43,7 +43,8 @@ class Journey:
 
 
 def find_journeys(sightings: Iterable[Sighting], nodes: Mapping[bytes, str]) -> list[Journey]:
-    """From the sightings of all switches in order of time; `nodes`: names by IPv4 address."""
+    """Return the journeys in the sightings of all switches, which come in order of time; `nodes` has names by
+    IPv4 address."""
     finder = _Finder(nodes)
     for sighting in sightings:
         if sighting.op == wire.OP_GET:

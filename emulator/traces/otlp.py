@@ -16,7 +16,7 @@ _SCOPE = {"name": "weir"}
 
 
 def to_otlp(spans: Iterable[Span], about: dict[str, str]) -> dict[str, Any]:
-    """One resource for each service; `about`: attributes of all of them."""
+    """Return the spans as one resource for each service; `about` has attributes of all of them."""
     by_service: dict[str, list[dict[str, Any]]] = {}
     for span in spans:
         by_service.setdefault(span.service, []).append(_span(span))

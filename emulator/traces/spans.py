@@ -46,7 +46,7 @@ class Clock:
         return round(moment_s * 1e9) + self.ahead_ns
 
     def of_run(self, moment_s: float) -> int:
-        """A second of the run, in ns since 1970."""
+        """Return a second of the run, in ns since 1970."""
         return self.monotonic(self.start_s + moment_s)
 
 
@@ -64,7 +64,7 @@ class Tracer:
     def request(
         self, node: str, number: int, record: Mapping[str, Any], journeys: Mapping[bytes, Sequence[Journey]]
     ) -> None:
-        """The spans of one request; `journeys` are the node's, by key."""
+        """Add the spans of one request; `journeys` are the node's, by key."""
         trace_id = blake2b(f"{self._seed} {node} {number}".encode(), digest_size=16).digest()
         end_s = record["end_s"] if record["end_s"] is not None else record["arrival_s"]
         root = self._add(
@@ -179,7 +179,7 @@ class Tracer:
                 self._child(span, before.peer, "answer", before.t_ns, after.t_ns)
 
     def finish(self) -> list[Span]:
-        """All spans; those that shared an answer are linked by now."""
+        """Return all spans; those that shared an answer are linked by now."""
         for span, journey in self._copies:
             assert journey.shared is not None
             leader = self._of_journey.get((*journey.shared, journey.key, journey.fragment))

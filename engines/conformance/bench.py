@@ -67,7 +67,7 @@ class Bench:
 
     @property
     def writer(self) -> Engine:
-        """The engine that computes what others find; in the plain configuration."""
+        """Return the engine that computes what others find; in the plain configuration."""
         return self._plain("writer")
 
     @property
@@ -79,7 +79,8 @@ class Bench:
     def engine(
         self, model: str | Path = LLAMA, with_connector: bool = True, **changes: Any
     ) -> Iterator[Engine]:
-        """An engine for this case alone. `changes` are vLLM's options; `transfer` changes KVTransferConfig.
+        """Yield an engine for this case alone. `changes` are vLLM's options; `transfer` changes
+        KVTransferConfig.
 
         Raises Refused if the connector keeps it from starting, LeftOut if vLLM does not start so without one.
         """
@@ -153,7 +154,7 @@ class Bench:
     def check_isolated(
         self, engine: Engine, request: dict[str, Any], before: dict[str, Any], what: str
     ) -> dict[str, Any]:
-        """An engine for which `request` means other KV computes with nothing of what was stored.
+        """Check that an engine for which `request` means other KV computes with nothing of what was stored.
 
         `before` is the reply of the engine that stored it; it must differ, or the case shows nothing. A hit
         that vLLM counted and whose load then failed is no failure: the answer shows that it was not used.

@@ -102,16 +102,16 @@ class Engine:
         return self._hear(limit_s)
 
     def log_text(self) -> str:
-        """What it and its libraries logged so far."""
+        """Return what it and its libraries logged so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def log_tail(self) -> str:
-        """The last lines of its log."""
+        """Return the last lines of its log."""
         return " | ".join(self.log_text()[-TAIL_CHARACTERS:].strip().splitlines()[-4:])
 
     @property
     def alive(self) -> bool:
-        """Whether it still answers: nothing has ended or closed it."""
+        """Return whether it still answers: nothing has ended or closed it."""
         return self._pid != 0
 
     def close(self) -> None:

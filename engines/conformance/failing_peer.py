@@ -40,7 +40,7 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # vllm is not in th
 
     @property
     def requires_kv_delivery(self) -> bool:
-        """It stores nothing."""
+        """Return False: it stores nothing."""
         return False
 
     def register_kv_caches(self, kv_caches: dict[str, torch.Tensor]) -> None:

@@ -42,7 +42,7 @@ class Summary:
 
     @property
     def connectors(self) -> list[str]:
-        """Those of which there are outcomes."""
+        """Return those of which there are outcomes."""
         return list(self._outcomes)
 
     def _load(self) -> None:

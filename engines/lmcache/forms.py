@@ -48,7 +48,7 @@ class Forms:
         self._changing = threading.Lock()
 
     def see(self, key: ObjectKey, form: str) -> str:
-        """An object of this name has this form, which is returned."""
+        """Take note that an object of this name has this form, and return it."""
         with self._changing:
             group = key.model_name, key.object_group_id
             forms = self._seen.setdefault(group, OrderedDict())

@@ -87,7 +87,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         wait([self._weights], START_PAUSE_S)
 
     async def exists(self, key: CacheEngineKey) -> bool:
-        """Whether the pool has a chunk."""
+        """Return whether the pool has a chunk."""
         if not self._is_named():
             return False
         (there,) = await asyncio.wrap_future(self._pool.begin_present([self._block(key)]))
@@ -98,7 +98,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         return self._is_named() and self._pool.prefix([self._block(key)]) == 1
 
     async def get(self, key: CacheEngineKey) -> MemoryObj | None:
-        """A chunk in LMCache's memory; None if it can't be had, or is none."""
+        """Return a chunk in LMCache's memory; None if it can't be had, or is none."""
         if not self._is_named():
             return None
         content = await asyncio.wrap_future(self._pool.begin_fetch(self._block(key)))

@@ -87,7 +87,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def get(
         self, key: str, target_location: torch.Tensor | None = None, target_sizes: Any = None
     ) -> torch.Tensor | None:
-        """The page, in `target_location`; None if it can't be had."""
+        """Return the page, in `target_location`; None if it can't be had."""
         return self.batch_get([key], [target_location])[0]
 
     def batch_get(
@@ -122,11 +122,11 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         return all(self._pool.store(items))
 
     def exists(self, key: str) -> bool:
-        """Whether the pool has a page."""
+        """Return whether the pool has a page."""
         return self.batch_exists([key]) == 1
 
     def batch_exists(self, keys: list[str], extra_info: HiCacheStorageExtraInfo | None = None) -> int:
-        """How many pages the pool has, from the first on."""
+        """Return how many pages the pool has, from the first on."""
         return self._pool.prefix(self._blocks(keys)) if self._is_named() else 0
 
     def clear(self) -> None:

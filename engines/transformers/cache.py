@@ -170,14 +170,15 @@ def _check_computed(cache: DynamicCache, space: KvSpace) -> None:
 
 
 def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tensor:
-    """Bytes of one block of a cache of one sequence: layer, key or value, head, token, dimension."""
+    """Return bytes of one block of a cache of one sequence: layer, key or value, head, token, dimension."""
     part = slice(number * block_tokens, (number + 1) * block_tokens)
     kv = [kind[0, :, part] for layer in cache.layers for kind in (layer.keys, layer.values)]
     return torch.stack(kv).contiguous().view(torch.uint8).cpu().reshape(-1)
 
 
 def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> DynamicCache:
-    """A cache with the longest prefix of a prompt that the pool has; at least one token is left over."""
+    """Return a cache with the longest prefix of a prompt that the pool has; at least one token is left
+    over."""
     keys = list(pool.space.block_keys(pool.seal, tokens[: len(tokens) - 1]))
     keys = keys[: pool.exists(keys)]
     contents = [torch.empty(pool.space.block_bytes, dtype=torch.uint8) for _ in keys]

@@ -97,7 +97,7 @@ class ReportMessage(KVConnectorWorkerMetadata):  # type: ignore[misc] # as above
     report: Report
 
     def aggregate(self, other: KVConnectorWorkerMetadata) -> KVConnectorWorkerMetadata:
-        """The report of both workers."""
+        """Return the report of both workers."""
         assert isinstance(other, ReportMessage)
         return ReportMessage(self.report.merged(other.report))
 
@@ -146,12 +146,13 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
 
     @classmethod
     def requires_piecewise_for_cudagraph(cls, extra_config: dict[str, Any]) -> bool:
-        """Whether vLLM has to call the connector between layers, where a graph of all layers would not."""
+        """Return whether vLLM has to call the connector between layers, where a graph of all layers would
+        not."""
         return bool(extra_config.get("loading", "layerwise") == "layerwise")
 
     @property
     def requires_kv_delivery(self) -> bool:
-        """The pool is a cache: what is not stored is a later miss, and no more."""
+        """Return False: the pool is a cache, in which what is not stored is a later miss, and no more."""
         return False
 
     # Of the worker
@@ -173,16 +174,16 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         )
 
     def handle_preemptions(self, kv_connector_metadata: KVConnectorMetadata) -> None:
-        """Before a step: vLLM gives blocks to other requests."""
+        """Take note, before a step, that vLLM gives blocks to other requests."""
         assert isinstance(kv_connector_metadata, JobsMessage)
         self._of_worker.begin_step(kv_connector_metadata.jobs)
 
     def start_load_kv(self, forward_context: ForwardContext, **kwargs: Any) -> None:
-        """Before or after the forward pass: begin to load."""
+        """Begin to load, before or after the forward pass."""
         self._of_worker.start_loads(self._jobs())
 
     def wait_for_layer_load(self, layer_name: str) -> None:
-        """Before a layer's attention."""
+        """Wait, before a layer's attention, until what it needs is loaded."""
         self._of_worker.wait_for_layer(layer_name)
 
     def save_kv_layer(
@@ -191,7 +192,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         """Nothing: `wait_for_save` stores all layers."""
 
     def wait_for_save(self) -> None:
-        """After the forward pass, and that of drafts: store what was computed."""
+        """Store what was computed, after the forward pass and that of drafts."""
         self._of_worker.store(self._jobs())
 
     def get_finished(self, finished_req_ids: set[str]) -> tuple[set[str] | None, set[str] | None]:
@@ -203,7 +204,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         return self._of_worker.take_failed_blocks()
 
     def build_connector_worker_meta(self) -> KVConnectorWorkerMetadata | None:
-        """What the scheduler's side has to know of the step."""
+        """Return what the scheduler's side has to know of the step."""
         return ReportMessage(self._of_worker.report(self._jobs()))
 
     # Of the scheduler
@@ -230,7 +231,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self._of_scheduler.allocated(request, blocks, num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: SchedulerOutput) -> KVConnectorMetadata:
-        """What the workers have to do in a step."""
+        """Return what the workers have to do in a step."""
         return JobsMessage(self._of_scheduler.jobs(scheduler_output))
 
     def update_connector_output(self, connector_output: KVConnectorOutput) -> None:
@@ -243,12 +244,12 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         )
 
     def request_finished(self, request: Request, block_ids: list[int]) -> tuple[bool, dict[str, Any] | None]:
-        """A request is over, and its blocks are free at once."""
+        """Take note that a request is over; its blocks are free at once."""
         self._of_scheduler.finished(request.request_id)
         return False, None
 
     def take_events(self) -> Iterable[KVCacheEvent]:
-        """Which blocks came into the pool since the last call, or are known to have left it."""
+        """Return which blocks came into the pool since the last call, or are known to have left it."""
         events = joined(self._events.take()) if self._events is not None else []
         if self._mooncake is not None:
             self._mooncake.publish(events)
@@ -261,7 +262,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
     # Of both
 
     def get_kv_connector_stats(self) -> KVConnectorStats | None:
-        """What was counted since the last call."""
+        """Return what was counted since the last call."""
         return self._counters.take()
 
     @classmethod
@@ -282,7 +283,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         return PoolPromMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
 
     def shutdown(self) -> None:
-        """Both roles close; the pool ends with the last."""
+        """Close both roles; the pool ends with the last."""
         if self._worker is not None:
             self._worker.close()
         if not self._closed:

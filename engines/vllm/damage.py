@@ -32,7 +32,7 @@ class Damage:
         return bool(self.block_ids)
 
     def spread(self, failed: Collection[int], holders: Iterable[Sequence[int]]) -> None:
-        """These blocks failed to load: all that a request has behind one of them is wrong with it."""
+        """Mark as wrong all that a request has behind one of these blocks, which failed to load."""
         self.block_ids.update(failed)
         for ids in holders:
             first = next((number for number, block_id in enumerate(ids) if block_id in failed), None)
@@ -40,7 +40,7 @@ class Damage:
                 self.block_ids.update(ids[first:])
 
     def step(self, writes: Iterable[Write]) -> None:
-        """A step computes: what it computes on right blocks becomes right, what on wrong ones wrong.
+        """Take note of a step: what it computes on right blocks becomes right, what on wrong ones wrong.
 
         The requests of a step write a layer before any of them reads it: they may build on one another.
         """
@@ -65,7 +65,7 @@ class Damage:
         self.block_ids.intersection_update(block_ids)
 
     def sound_blocks(self, block_ids: Sequence[int]) -> int:
-        """Number of blocks from the first one on that are right."""
+        """Return the number of blocks from the first one on that are right."""
         damaged = self.block_ids
         return next(
             (number for number, block_id in enumerate(block_ids) if block_id in damaged), len(block_ids)

@@ -22,7 +22,7 @@ class BlockRun:
     """vLLM's number of the request's adapter, and the name of its content that the keys are made with."""
 
     def part(self, start: int, end: int) -> BlockRun:
-        """The run's blocks from number `start` of the run to before `end`."""
+        """Return the run's blocks from number `start` of the run to before `end`."""
         parent = self.keys[start - 1] if start else self.parent
         ids = self.block_ids[start:end]
         return replace(
@@ -74,6 +74,6 @@ class Report:
     """Keys of blocks of which a worker, by its rank, has stored its part since the report before."""
 
     def merged(self, other: Report) -> Report:
-        """The report of both workers."""
+        """Return the report of both workers."""
         stored = self.stored | other.stored
         return Report(min(self.step, other.step), self.refusals + other.refusals, stored)

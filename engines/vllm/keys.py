@@ -71,7 +71,7 @@ class RequestKeys:
 
     @property
     def keys(self) -> list[bytes]:
-        """Of the blocks so far, in order; not to be changed."""
+        """Return the keys of the blocks so far, in order; they are not to be changed."""
         return self._chain.keys
 
     def extend(self, blocks: int) -> list[bytes]:
@@ -117,7 +117,8 @@ class EngineKeys:
 
     @property
     def space(self) -> KvSpace:
-        """The key space with the current generation; its model is `UNNAMED` until the weights have a name."""
+        """Return the key space with the current generation; its model is `UNNAMED` until the weights have a
+        name."""
         if self._space.model == UNNAMED and self._weights.done():
             try:
                 name = self._weights.result()

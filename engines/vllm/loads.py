@@ -58,7 +58,7 @@ class Load:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is written into the engine's memory any more."""
+        """Return whether nothing is written into the engine's memory any more."""
         if time.monotonic() > self._deadline_s and not all(event.is_set() for event in self._settled):
             self._on_silence()
         return all(event.is_set() for event in self._settled)

@@ -49,7 +49,7 @@ class Lookups:
 
     @property
     def is_resting(self) -> bool:
-        """Whether the pool's client left a question without an answer lately."""
+        """Return whether the pool's client left a question without an answer lately."""
         return time.monotonic() < self._rests_until_s
 
     def begin(self, keys: Sequence[bytes], first: int) -> Lookup:
@@ -57,7 +57,7 @@ class Lookups:
         return Lookup(first, self._pool.begin_exists(keys, first), time.monotonic() + self._patience_s)
 
     def poll(self, lookup: Lookup) -> bool:
-        """Whether `lookup.found` became known with this call."""
+        """Return whether `lookup.found` became known with this call."""
         if lookup.found is not None:
             return False
         if lookup.answer.done():

@@ -9,7 +9,7 @@ class BlockMemory(Protocol):
     """The engine's KV memory. A block is stored as several objects, one for each group of layers."""
 
     def read(self, block_id: int, index: int) -> memoryview:
-        """A copy of one object."""
+        """Return a copy of one object."""
 
     def empty(self, index: int) -> memoryview:
         """Room for one object."""

@@ -45,11 +45,11 @@ class PoolCounters(KVConnectorStats):  # type: ignore[misc] # vllm is not in the
         return self
 
     def reduce(self) -> dict[str, int | float]:
-        """What vLLM's log says of an interval."""
+        """Return what vLLM's log says of an interval."""
         return dict(self.data)
 
     def is_empty(self) -> bool:
-        """Whether nothing was counted."""
+        """Return whether nothing was counted."""
         return not any(self.data.values())
 
 
@@ -72,7 +72,7 @@ class CounterReader:
         self._before: dict[str, int] = {}
 
     def take(self) -> PoolCounters | None:
-        """None if nothing was counted."""
+        """Return the counters, None if nothing was counted."""
         totals = {name: self._total(name) for name in self._names}
         counted = {name: total - self._before.get(name, 0) for name, total in totals.items()}
         self._before = totals

@@ -22,7 +22,7 @@ class VllmCache:
         self._manager = manager
 
     def blocks(self, request_id: str) -> Sequence[KVCacheBlock]:
-        """The blocks of a request, in the order of its tokens; none if it holds none."""
+        """Return the blocks of a request, in the order of its tokens; none if it holds none."""
         blocks: Sequence[KVCacheBlock] = self._bound().get_blocks(request_id).blocks[0]
         return blocks
 
@@ -31,7 +31,7 @@ class VllmCache:
         self._bound().evict_blocks(block_ids)
 
     def is_empty(self) -> bool:
-        """Whether no request holds a block, and none can be found in the prefix cache."""
+        """Return whether no request holds a block, and none can be found in the prefix cache."""
         pool = self._bound().block_pool
         in_use = pool.num_gpu_blocks - pool.get_num_free_blocks() - 1  # one block is never given to a request
         return in_use == 0 and len(pool.cached_block_hash_to_block) == 0

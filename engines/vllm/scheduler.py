@@ -55,13 +55,13 @@ class OwnCache(Protocol):
     """The engine's own KV cache, as its scheduler sees it."""
 
     def blocks(self, request_id: str) -> Sequence[Block]:
-        """The blocks of a request, in the order of its tokens; none if it holds none."""
+        """Return the blocks of a request, in the order of its tokens; none if it holds none."""
 
     def evict(self, block_ids: set[int]) -> None:
         """No further request shall find these blocks in the engine's prefix cache."""
 
     def is_empty(self) -> bool:
-        """Whether no request holds a block, and none can be found in the prefix cache."""
+        """Return whether no request holds a block, and none can be found in the prefix cache."""
 
 
 @dataclass(slots=True)
@@ -209,7 +209,7 @@ class SchedulerSide:
     # Steps
 
     def jobs(self, output: SchedulerOutput) -> Jobs:
-        """What this step loads, and the blocks that it completes."""
+        """Return what this step loads, and the blocks that it completes."""
         waits = bool(self._loads) and not self._background
         step = self._steps.begin(has_loads=waits or getattr(output, "has_sync_kv_loads", True))
         grown = _grown(output)

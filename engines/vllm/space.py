@@ -169,7 +169,7 @@ def report_file(report: str | None, config: VllmConfig, worker: int | None) -> s
 
 
 def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
-    """Whether requests wait for their KV outside the batch.
+    """Return whether requests wait for their KV outside the batch.
 
     They do so whatever `settings` say where vLLM schedules steps ahead (async scheduling). If a layer-wise
     load fails there, vLLM 0.32 counts the next step's token, which was computed on what did not arrive, and

@@ -51,11 +51,12 @@ class StepLog:
 
     @property
     def in_flight(self) -> int:
-        """Number of steps that were scheduled and not reported yet."""
+        """Return the number of steps that were scheduled and not reported yet."""
         return self._scheduled - self._reported
 
     def begin(self, *, has_loads: bool) -> Step:
-        """The next step; `has_loads` says whether its forward pass waits for a load of any connector."""
+        """Begin the next step and return it; `has_loads` says whether its forward pass waits for a load of
+        any connector."""
         self._scheduled += 1
         builds_on_loads = self._loading > self._reported or bool(self._unsettled)
         if has_loads:
@@ -73,7 +74,7 @@ class StepLog:
         self.settled = max(self.settled, number)
 
     def drop(self) -> list[Step]:
-        """A load failed: give up what is not settled, and return it."""
+        """Give up what is not settled, because a load failed, and return it."""
         dropped = list(self._unsettled)
         self._unsettled.clear()
         self._dropped += [step.number for step in dropped]
@@ -82,7 +83,7 @@ class StepLog:
         return dropped
 
     def is_overdue(self) -> bool:
-        """Whether reports are missing."""
+        """Return whether reports are missing."""
         return len(self._unsettled) > MAX_UNSETTLED
 
     def take_dropped(self) -> tuple[int, ...]:

@@ -28,11 +28,11 @@ class KvTensors:
 
     @property
     def is_on_cpu(self) -> bool:
-        """Whether the tensors are in host memory."""
+        """Return whether the tensors are in host memory."""
         return all(layer.device.type == "cpu" for group in self._groups for layer in group)
 
     def read(self, block_id: int, index: int) -> memoryview:
-        """A copy of one object."""
+        """Return a copy of one object."""
         parts = [layer[block_id].detach().contiguous().flatten() for layer in self._groups[index]]
         content = torch.cat([part.view(torch.uint8) for part in parts]).cpu()
         return memoryview(content.numpy())

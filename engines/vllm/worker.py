@@ -101,13 +101,14 @@ class WorkerSide:
                 self._wait_for(index)
 
     def wait_for_layer(self, layer_name: str) -> None:
-        """Before a layer's attention: what this forward pass needs of it has arrived, or failed."""
+        """Wait, before a layer's attention, until what this forward pass needs of it has arrived, or
+        failed."""
         index = self._group_of.get(layer_name)
         if index is not None:
             self._wait_for(index)
 
     def store(self, jobs: Jobs) -> None:
-        """After the forward pass: copy the blocks that it completed, and send them while the engine goes on.
+        """Copy the blocks that the forward pass completed, and send them while the engine goes on.
 
         All layers at once and not in `save_kv_layer`: on a CPU the copies take a few milliseconds.
         """
@@ -140,7 +141,7 @@ class WorkerSide:
         return failed
 
     def report(self, jobs: Jobs) -> Report:
-        """What the scheduler has to know of this step."""
+        """Return what the scheduler has to know of this step."""
         stored = self._outbox.take_stored()
         return Report(jobs.step, self._outbox.take_refusals(), {self._rank: stored} if stored else {})
 

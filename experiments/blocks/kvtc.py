@@ -81,7 +81,7 @@ class KvtcCoder:
         return sinks + sent + min((b"D" + zlib.compress(packed, 9), b"L" + raw_lzma), key=len)
 
     def decode(self, stream: bytes, layers: int, tokens: int, channels: int) -> Floats:
-        """The tensor, keys turned to their positions again."""
+        """Return the tensor, keys turned to their positions again."""
         kv = np.empty((layers, 2, tokens, channels), np.float32)
         sink_bytes = layers * 2 * SINKS * channels * 2
         range_bytes = 4 * self._coded if self._ranges == BLOCK else 0

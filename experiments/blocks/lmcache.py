@@ -41,7 +41,7 @@ class LmCacheCoder:
         return bytes(output.to_bytes())
 
     def decode(self, stream: bytes) -> Floats:
-        """What LMCache's deserializer makes of it."""
+        """Return what LMCache's deserializer makes of it."""
         from lmcache.storage_backend.serde.cachegen_basics import CacheGenGPUEncoderOutput
 
         output = CacheGenGPUEncoderOutput.from_bytes(stream)
@@ -63,5 +63,5 @@ def lmcache_bins(layers: int) -> tuple[list[int], list[int]]:
 
 
 def large_model_bins(layers: int) -> tuple[list[int], list[int]]:
-    """What it gives the first layers of a large model."""
+    """Return what it gives the first layers of a large model."""
     return [32] * min(10, layers) + [16] * max(0, layers - 10), [32] * 2 + [16] * (layers - 2)

@@ -64,7 +64,7 @@ class Measured:
 
 
 def project_coders(layout: Layout) -> Iterator[Coder]:
-    """All codecs of the project at all levels."""
+    """Yield all codecs of the project at all levels."""
     for name, codec in CODECS.items():
         for level in codec.levels:
             yield Coder(

@@ -77,7 +77,7 @@ class Layers:
             self.kv[context, layer] = decode(stream, self._layout)[0]
 
     def load_all(self) -> None:
-        """One layer after the other."""
+        """Load one layer after the other."""
         began_s = time.perf_counter()
         for layer in range(len(self._streams)):
             self.load(layer, began_s)

@@ -50,7 +50,7 @@ class Judge:
         self.exact = self.judge(self.kv)
 
     def judge(self, kv: Floats) -> Quality:
-        """The quality of another cache of the same contexts."""
+        """Return the quality of another cache of the same contexts."""
         logprobs = self._logprobs(kv)
         wanted = self._tails[:, 1:]
         picked = logprobs.gather(-1, wanted[..., None])[..., 0]

@@ -37,7 +37,7 @@ def make_record(
     about: Mapping[str, Any],
     show: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The record; `show` hears of each codec and level when it has been measured."""
+    """Return the record; `show` hears of each codec and level when it has been measured."""
     samples = draw_samples(corpus, transformer.tokenize, BLOCK, documents, seed)
     blocks = _blocks(transformer, samples.contexts)
     recorded: dict[str, Any] = {
@@ -52,14 +52,14 @@ def make_record(
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """A reader never sees half of the file."""
+    """Write the record so that a reader never sees half of the file."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     part.replace(path)
 
 
 def steps() -> int:
-    """How often `show` is called."""
+    """Return how often `show` is called."""
     return sum(len(codec.levels) for name, codec in CODECS.items() if name != _PLAIN)
 
 

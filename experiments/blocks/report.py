@@ -19,7 +19,7 @@ from experiments.page.style import base_layout, series_style
 
 
 def codec_table(findings: Findings) -> Table:
-    """Every codec and level, by ratio; fits a terminal of 80 columns."""
+    """Return every codec and level, by ratio; fits a terminal of 80 columns."""
     titles = ("codec", "level", "ratio", "perplexity, %", "top-1", "KL", "cont.", "enc, dec MB/s")
     table = _table("A block's bytes, and what the model says with what comes out of them", titles)
     for one in sorted(findings.codecs, key=lambda one: one.ratio):
@@ -38,7 +38,7 @@ def codec_table(findings: Findings) -> Table:
 
 
 def interval_table(findings: Findings) -> Table:
-    """The same over all sets of documents, with 95 % intervals."""
+    """Return the table of codecs over all sets of documents, with 95 % intervals."""
     sets = 1 + len(findings.more)
     titles = ("codec", "level", "ratio", "perplexity, %", "KL")
     table = _table(f"Over {sets} sets of documents, with 95 % intervals", titles)

@@ -63,13 +63,13 @@ class Findings:
     """On each further set, in the same order."""
 
     def blend_intervals(self, place: int) -> dict[str, Interval]:
-        """Of the blend at a place, over all sets of documents: means with their 95 % intervals."""
+        """Return, of the blend at a place, means over all sets of documents with their 95 % intervals."""
         rows = [blends[place].quality.fields() for blends in (self.blends, *self.more_blends)]
         names = ("perplexity", "recall", "top1_agreement", "kl")
         return {name: mean_interval([float(row[name]) for row in rows]) for name in names}
 
     def intervals(self, place: int) -> dict[str, Interval]:
-        """Of the codec at a place, over all sets of documents: means with their 95 % intervals."""
+        """Return, of the codec at a place, means over all sets of documents with their 95 % intervals."""
         sets = [(self.exact, self.codecs), *self.more]
         rows = [(exact, codecs[place]) for exact, codecs in sets]
         return {
@@ -105,7 +105,7 @@ def run_study(
     seeds: int,
     show: Callable[[str], None],
 ) -> Findings:
-    """All of it, on `seeds` sets of documents; `show` hears what was measured last."""
+    """Measure all of it, on `seeds` sets of documents; `show` hears what was measured last."""
     judge = Judge(transformer, draw_samples(corpus, transformer.tokenize, BLOCK, samples, seed))
     sensitivity, blends = _blending(transformer, corpus, samples, seed, judge, show)
     findings = Findings(judge.exact, sensitivity, blends)
@@ -136,7 +136,7 @@ def _codecs(
 
 
 def steps(seeds: int = 1) -> int:
-    """How often `show` is called."""
+    """Return how often `show` is called."""
     rivals = 2 + len(KVTC_BITS) * len(KVTC_RANGES)
     return seeds * (len(SHARES) + rivals + sum(len(codec.levels) for codec in CODECS.values()))
 

@@ -110,7 +110,7 @@ def compute(
 
 
 def claim(work: Work, one: str, other: str, measured: Mapping[tuple[str, str], Sequence[Figures]]) -> Claim:
-    """One system over another, from ratios of the same seeds."""
+    """Return the claim of one system over another, from ratios of the same seeds."""
     ours, theirs = measured[work.name, one], measured[work.name, other]
 
     def ratio(name: str) -> Interval:

@@ -102,7 +102,8 @@ CLAIMS = (
 
 
 def scenario(work: Work, name: str, requests: int, seed: int, trace: Mapping[str, Any]) -> Scenario:
-    """A system under some traffic; `trace` has fields of a workload that replace the generated shape."""
+    """Return a system under some traffic; `trace` has fields of a workload that replace the generated
+    shape."""
     setting = Setting(
         shape=work.shape,
         scheduler=work.scheduler,

@@ -58,7 +58,7 @@ class LiveOptions:
 
 
 def scenario(row: str, seed: int) -> Scenario:
-    """One storage node, nodes that each serve one reader of an episode."""
+    """Return one storage node, nodes that each serve one reader of an episode."""
     shape, nodes = ROWS[row]
     block_gb = make_cost_model("llama3-70b-fp8", "h800").block_bytes / GB
     room = {"gpu_gb": 64.5 * block_gb, "dram_gb": 128.5 * block_gb}

@@ -110,7 +110,7 @@ def _pool_size(options: CongestionOptions) -> PoolSize:
 
 
 def play(screen: Screen, options: CongestionOptions) -> list[Point]:
-    """All patterns in all modes, on one network."""
+    """Play all patterns in all modes, on one network, and return their points."""
     rate_bit_s = 1e6 * options.link_mbit_s
     fabric = make_topology("star", rate_bit_s, options.nodes, options.stores)
     engine = Embedded()
@@ -141,7 +141,7 @@ def play(screen: Screen, options: CongestionOptions) -> list[Point]:
 
 
 def blocks_of(options: CongestionOptions) -> int:
-    """Of each node's flow: with 16 nodes, 2 s of a shared link of up to 20 Mbit/s.
+    """Return the blocks of each node's flow: with 16 nodes, 2 s of a shared link of up to 20 Mbit/s.
 
     Windows become even in some tens of round trips, and the pool has room for no more.
     """
@@ -220,7 +220,7 @@ class Hosts:
             self._lines[store].send("start")
 
     def burst(self, asked: Sequence[Group]) -> Burst:
-        """All ask at the same moment; when all have got everything."""
+        """Have all ask at the same moment, and wait until all have got everything."""
         time.sleep(PAUSE_S)
         chains: dict[str, list[list[str]]] = {}
         for flow in (flow for group in asked for flow in group.flows):

@@ -17,7 +17,7 @@ _TITLES = (
 
 
 def write_page(folder: Path, about: Mapping[str, object], points: Sequence[Point]) -> Path:
-    """One row a pattern and mode."""
+    """Write the page, a row for each pattern and mode; return its path."""
     patterns = list(dict.fromkeys(point.pattern for point in points))
     modes = list(dict.fromkeys(point.mode for point in points))
     by_case = {(point.pattern, point.mode): point for point in points}

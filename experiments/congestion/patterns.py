@@ -52,7 +52,8 @@ class Keys:
 def groups(
     pattern: str, nodes: Sequence[str], stores: Sequence[str], keys: Keys, blocks: int
 ) -> tuple[Group, ...]:
-    """Each link that is shared is to carry `blocks` blocks for each node that there is.
+    """Return the groups in which each link that is shared is to carry `blocks` blocks for each node that
+    there is.
 
     Of `both` and `hits_beside`, the first node's link and the first storage node's are apart.
     """

@@ -76,7 +76,7 @@ def evaluate(
     rate_bit_s: float,
     alone: Burst | None = None,
 ) -> Point:
-    """The figures of a point; `alone`: a burst of the first group only, of the same blocks."""
+    """Return the figures of a point; `alone`: a burst of the first group only, of the same blocks."""
     reports = burst.reports.values()
     took = {flow: _times(groups, burst, flow) for group in groups for flow in group.flows}
     values = fragments * sum(map(len, took.values()))

@@ -74,7 +74,7 @@ def _play(screen: Screen, options: EnginesOptions) -> Play:
 
 
 def make_model() -> Path:
-    """The model's folder, made when it is not there yet."""
+    """Return the model's folder, made when it is not there yet."""
     folder = ROOT / "build" / "engines" / model.NAME
     if not ENGINE_PYTHON.exists():
         raise ProcessError(f"{ENGINE_PYTHON} is missing: run scripts/setup-engines.sh, or make engines")

@@ -32,7 +32,8 @@ def transfer() -> dict[str, Any]:
 
 @contextmanager
 def servers(stage: Stage, counts: dict[str, Any]) -> Iterator[None]:
-    """A server on each node; at the end `counts` has what their adapters moved, all together."""
+    """Run a server on each node in the `with` block; at the end `counts` has what their adapters moved, all
+    together."""
     directory = stage.directory("lmcache")
     with ExitStack() as stack:
         for node in NODES:

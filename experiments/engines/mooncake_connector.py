@@ -53,7 +53,7 @@ class MooncakePool:
         return True
 
     def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
-        """How many blocks of a chain are there, of every rank, from number `first` on."""
+        """Return how many blocks of a chain are there, of every rank, from number `first` on."""
         last, ranks = len(self.space.object_bytes) - 1, range(self.space.shard_count)
         per_rank = [
             self.blocks.references(block_keys, last, rank=rank * self.space.ranks_of_shard)[first:]
@@ -92,7 +92,7 @@ class MooncakePool:
 
     @property
     def is_answering(self) -> bool:
-        """Whether it is worth asking."""
+        """Return whether it is worth asking."""
         return True
 
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
@@ -129,7 +129,7 @@ class MooncakePool:
 
 
 def open_mooncake(config: PoolConfig, space: KvSpace) -> MooncakePool:
-    """One for scheduler and worker."""
+    """Return the pool for scheduler and worker."""
     with _opening:
         if config.address not in _opened:
             _opened[config.address] = MooncakePool(config, space)
@@ -138,7 +138,7 @@ def open_mooncake(config: PoolConfig, space: KvSpace) -> MooncakePool:
 
 
 def opened() -> list[MooncakePool]:
-    """What this process has open."""
+    """Return what this process has open."""
     return list(_opened.values())
 
 

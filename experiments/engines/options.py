@@ -71,7 +71,7 @@ class EnginesOptions:
 
     @property
     def max_tokens(self) -> int:
-        """Of a request, with what it generates: whole blocks."""
+        """Return the most tokens of a request, with what it generates: whole blocks."""
         return -(-(self.prompt_tokens + self.output_tokens) // BLOCK_TOKENS) * BLOCK_TOKENS
 
 

@@ -10,7 +10,7 @@ from experiments.page import Section, bars, write_report
 
 
 def write_page(folder: Path, about: Mapping[str, object], modes: Mapping[str, ModeResult]) -> Path:
-    """One row a mode."""
+    """Write the page, a row for each mode; return its path."""
     titles = (
         "mode", "requests", "identical outputs", "TTFT p50, ms", "TTFT p99, ms", "between tokens p50, ms",
         "between tokens p99, ms", "TTFT of new prefixes p50, ms", "KV from the switch, MB",

@@ -50,7 +50,7 @@ def print_report(
 
 
 def shortfalls(modes: Mapping[str, ModeResult], damaged: Damage | None) -> list[str]:
-    """What is not as it must be; empty when all is well."""
+    """Return what is not as it must be; empty when all is well."""
     found = [
         f"{name}: {mode.requests - mode.identical} of {mode.requests} requests were answered otherwise"
         for name, mode in modes.items()

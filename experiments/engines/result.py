@@ -47,7 +47,7 @@ class Damage:
 
     @property
     def noticed(self) -> bool:
-        """Whether the comparison fails, as it must."""
+        """Return whether the comparison fails, as it must."""
         return self.max_logprob_diff > TOLERANCE or self.tokens_changed > 0
 
 

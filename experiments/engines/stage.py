@@ -74,7 +74,8 @@ class Stage:
 
     @contextmanager
     def mooncake(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """The rival on the first storage node, the switch only forwards; each engine's KVTransferConfig."""
+        """Run the rival on the first storage node, where the switch only forwards; yield each engine's
+        KVTransferConfig."""
         directory = self.directory(MOONCAKE)
         self._network.start_switches()
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -157,7 +158,7 @@ class Stage:
         return Engine(LineProcess(node, command, directory / f"{node}.log", popen))
 
     def popen(self, host: str, directory: Path, command: Sequence[str], **options: Any) -> Any:
-        """A process of the engines' environment on a host."""
+        """Start a process of the engines' environment on a host, and return it."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **ENVIRONMENT}
         return self._network.popen(host, command, env=environment, cwd=str(directory), **options)
 
@@ -192,7 +193,7 @@ class Stage:
         )
 
     def directory(self, name: str) -> Path:
-        """A new one, for the files of one start."""
+        """Make a new folder for the files of one start, and return it."""
         self._started += 1
         directory = self._network.directory / f"{self._started}-{name}"
         directory.mkdir()
@@ -224,7 +225,7 @@ class Engine:
         self.expect(answer, SERVE_TIMEOUT_S)
 
     def expect(self, event: str, timeout_s: float) -> dict[str, Any]:
-        """The next event of that name; ProcessError when the engine ends, or says nothing in time."""
+        """Return the next event of that name; ProcessError when the engine ends, or says nothing in time."""
         while True:
             try:
                 _, said = self._process.events.get(timeout=timeout_s)
@@ -246,7 +247,7 @@ class Engine:
 
 
 def object_bytes(options: EnginesOptions) -> int:
-    """The largest object of a block."""
+    """Return the bytes of the largest object of a block."""
     layers = -(-LAYERS // options.objects)
     return layers * 2 * KV_HEADS * HEAD * FLOAT_BYTES * BLOCK_TOKENS
 
@@ -264,7 +265,8 @@ def _fragments(mode: str, options: EnginesOptions) -> int:
 
 
 def pool_size(options: EnginesOptions, fragments: int | None = None) -> PoolSize:
-    """Of the switch; `fragments` of the largest object, by default those of one that the connector stores."""
+    """Return the pool of the switch; `fragments` are those of the largest object, by default of one that the
+    connector stores."""
     each = object_fragments(options)
     return PoolSize(options.pool_blocks, options.pool_blocks * each, fragments or each)
 

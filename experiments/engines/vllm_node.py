@@ -65,7 +65,7 @@ class Node:
         self._numbered = 0
 
     def serve(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """All requests at once; each one's tokens, log-probabilities and times."""
+        """Serve all requests at once; return each one's tokens, log-probabilities and times."""
         from vllm import SamplingParams
 
         engine = self.llm.llm_engine

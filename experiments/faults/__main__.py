@@ -102,7 +102,8 @@ def compile_program(network: Network, fragments: int) -> Artifacts:
 
 
 def play(network: Network, artifacts: Artifacts, options: FaultsOptions, name: str) -> Result:
-    """One case on a running network; raises ProcessError when a part that should live does not."""
+    """Play one case on a running network and return its result; raises ProcessError when a part that should
+    live does not."""
     case = CASES[name]
     with contextlib.ExitStack() as stack:
         disks: dict[str, Path] = {}

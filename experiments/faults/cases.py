@@ -246,7 +246,7 @@ CASES = {
 
 
 def small_disk(directory: Path) -> contextlib.ExitStack:
-    """A file system of FULL_DISK_BYTES at `directory`, gone with the stack."""
+    """Mount a file system of FULL_DISK_BYTES at `directory`, gone with the stack that is returned."""
     directory.mkdir()
     size = f"size={FULL_DISK_BYTES}"
     subprocess.run(["mount", "-t", "tmpfs", "-o", size, "weir-disk", str(directory)], check=True)

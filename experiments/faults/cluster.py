@@ -59,12 +59,12 @@ class Plan:
 
     @property
     def block_bytes(self) -> int:
-        """Not whole fragments: the last one is short."""
+        """Return the bytes of a block. They are no whole fragments: the last one is short."""
         return self.fragments * 512 - 100
 
     @property
     def puts_per_s(self) -> int:
-        """The limit on PUTs that an operator who knows this load sets for each port of a node."""
+        """Return the limit on PUTs that an operator who knows this load sets for each port of a node."""
         return round(MOST_PUTS * self.rate_per_s * PUT_SHARE * self.fragments)
 
 
@@ -126,12 +126,12 @@ class Cluster:
 
     @property
     def suspicions(self) -> int:
-        """How often a living node took a home for dead while it played; that of the node with most."""
+        """Return how often a living node took a home for dead while it played: that of the node with most."""
         stats = [node.said["played"]["stats"] for node in self.living_nodes()]
         return int(max(one["homes_suspected"] for one in stats))
 
     def played(self) -> list[dict[str, Any]]:
-        """The operations of all nodes that live, when they have ended."""
+        """Return the operations of all nodes that live, when they have ended."""
         living = self.living_nodes()
         until_said("played", living, WORK_TIMEOUT_S)
         check_switches(self.network)
@@ -139,7 +139,7 @@ class Cluster:
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     def check(self) -> tuple[int, list[str]]:
-        """What is wrong and what is lost when everything has been killed and started again.
+        """Return what is wrong and what is lost when everything has been killed and started again.
 
         The pools begin empty, so what is read comes from disks.
         """
@@ -160,7 +160,7 @@ class Cluster:
         return sum(one["wrong"] for one in said), [lost for one in said for lost in one["lost"]]
 
     def living_nodes(self) -> list[LineProcess]:
-        """Those that were not killed."""
+        """Return the nodes that were not killed."""
         return [node for node in self.nodes.values() if not node.stopping]
 
     def until_up(self) -> None:
@@ -228,7 +228,7 @@ class Cluster:
         self.network.mininet[one].cmd(f"ip link set {self._port(one, other)} {'up' if whole else 'down'}")
 
     def port_of(self, host: str) -> str:
-        """The interface of its switch that a host is linked to."""
+        """Return the interface of its switch that a host is linked to."""
         return self._port(self.switch_of(host), host)
 
     def _port(self, one: str, other: str) -> str:
@@ -237,12 +237,13 @@ class Cluster:
         return f"{one}-eth{port}"
 
     def switch_of(self, host: str) -> str:
-        """The one that a host is linked to."""
+        """Return the one that a host is linked to."""
         (switch,) = self.fabric.graph.adj[host]
         return str(switch)
 
     def start_flood(self, name: str, interface: str) -> LineProcess:
-        """A generator of frames in the namespace of a host; see `experiments.faults.flood`."""
+        """Start a generator of frames in the namespace of a host, and return it; see
+        `experiments.faults.flood`."""
         command = [sys.executable, "-m", "experiments.faults.flood", interface]
         log = self.directory / f"{interface}.log"
         flood = LineProcess(f"flood {interface}", command, log, partial(self.network.popen, name))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def apart() -> tuple[set[int], set[int]] | None:
-    """One of the cores that this process may use, and the rest; None if there is but one."""
+    """Return one of the cores that this process may use, and the rest; None if there is but one."""
     cores = sorted(os.sched_getaffinity(0))
     return ({cores[-1]}, set(cores[:-1])) if len(cores) > 1 else None
 

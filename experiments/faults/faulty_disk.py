@@ -22,7 +22,7 @@ class FaultyDisk:
     control: Path
 
     def befall(self, letter: str) -> None:
-        """From now on."""
+        """Have this befall the disk from now on."""
         self.control.write_text(letter)
 
     def command(self, command: Sequence[str]) -> list[str]:

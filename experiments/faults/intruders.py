@@ -95,7 +95,7 @@ class Result:
     """Why the attack ended before all was measured."""
 
     def missed(self) -> list[str]:
-        """The goals that are not met."""
+        """Return the goals that are not met."""
         found = [
             f"{count} {what}"
             for count, what in (
@@ -117,15 +117,16 @@ class Result:
         return found
 
     def fails_more(self) -> bool:
-        """Whether more operations failed than on a machine that can't carry the load without the attack."""
+        """Return whether more operations failed than on a machine that can't carry the load without the
+        attack."""
         return self.failed > MOST_SLOWER * self.failed_sink
 
     def is_slower(self) -> bool:
-        """Whether the others were slower than the goal has it."""
+        """Return whether the others were slower than the goal has it."""
         return self.p99_ms > MOST_SLOWER * self.p99_ms_sink
 
     def remarks(self) -> list[str]:
-        """What is no missed goal, as it says more of the machine: hosts that share cores wait for each
+        """Return what is no missed goal, as it says more of the machine: hosts that share cores wait for each
         other's CPU time, whoever sends what."""
         said = []
         if self.is_slower() and self.cpu > MOST_BUSY:
@@ -155,7 +156,7 @@ class Intruder:
         generator.send(json.dumps({"frames": sent, "rate_per_s": rate_per_s}))
 
     def rest(self, into_sink: bool) -> dict[str, Any]:
-        """How many frames were sent, and what came back."""
+        """Return how many frames were sent, and what came back."""
         generator = self._ways[SINK if into_sink else self._link]
         generator.send('{"rest": true}')
         until_said("rested", [generator], READY_TIMEOUT_S)
@@ -218,7 +219,8 @@ def _play(screen: Screen, options: IntrudersOptions, results: list[Result]) -> N
 
 
 def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOptions) -> Result:
-    """One attack. Sink, switch, switch, sink: what else the machine does changes slowly."""
+    """Play one attack and return its result. Sink, switch, switch, sink: what else the machine does changes
+    slowly."""
     sent = frames(name, running.fabric, options.seed)
     operations: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     said: list[dict[str, Any]] = []

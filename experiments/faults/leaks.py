@@ -26,7 +26,7 @@ class Sample:
 
 
 def sample(running: Cluster) -> dict[str, Sample]:
-    """Of all processes that live, by name."""
+    """Return a sample of all processes that live, by name."""
     taken = {}
     for pid, name in processes_of(running).items():
         with suppress(psutil.NoSuchProcess):
@@ -47,7 +47,8 @@ def growth(samples: Sequence[Mapping[str, Sample]]) -> dict[str, float]:
 
 
 def more_files(samples: Sequence[Mapping[str, Sample]]) -> dict[str, int]:
-    """How many more each of them has open at any time in the last third than it ever had in the first."""
+    """Return how many more each of them has open at any time in the last third than it ever had in the
+    first."""
     third = max(1, len(samples) // 3)
     more = {}
     for name, own in _lasting(samples):

@@ -13,7 +13,7 @@ from experiments.page import Section, bars, write_report
 def write_page(
     folder: Path, about: Mapping[str, object], results: Sequence[Result], complaints: Sequence[str]
 ) -> Path:
-    """A section a topology."""
+    """Write the page, a section a topology; return its path."""
     titles = (
         "fault", "operations", "failed", "refused", "wrong blocks", "lost blocks", "recover, s",
         *(f"p99 {phase}, ms" for phase in PHASES), "slowest, ms", "CPU, %", "promises",

@@ -30,7 +30,7 @@ class Proxy:
         self._server = server
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection; it ends with either of its ends."""
+        """Serve one connection, which ends with either of its ends."""
         try:
             from_server, to_server = await asyncio.open_unix_connection(self._server)
         except OSError:  # nobody is there: so it is for who connected

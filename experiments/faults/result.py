@@ -45,7 +45,7 @@ class Result:
     """Why the case did not come to its end: a process of it ended, or was silent."""
 
     def missed(self, may_fail: bool, may_refuse: bool) -> list[str]:
-        """The goals that are not met."""
+        """Return the goals that are not met."""
         if self.broken_off:
             return [f"broken off: {self.broken_off}"]
         found = []
@@ -113,7 +113,7 @@ def evaluate(fault: str, topology: str, played: Played) -> Result:
 
 
 def broken_off(fault: str, topology: str, why: str) -> Result:
-    """A case that was not measured to its end."""
+    """Return a case that was not measured to its end."""
     times = dict.fromkeys(PHASES, 0.0)
     return Result(fault, topology, 0, 0, 0, 0, 0, 0, 0, 0.0, times, 0.0, 0.0, {}, why)
 
@@ -125,7 +125,7 @@ def _phase(start_s: float, played: Played) -> str:
 
 
 def reasons(operations: Iterable[Mapping[str, Any]], lost: Iterable[str]) -> dict[str, int]:
-    """What operations failed of and blocks were lost of, the most frequent first."""
+    """Return what operations failed of and blocks were lost of, the most frequent first."""
     said = (
         f"{one['kind']} {one['outcome']}: {_without_key(one['detail'])}"
         for one in operations

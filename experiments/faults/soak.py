@@ -80,7 +80,7 @@ class Soaked:
     left_over: Sequence[str]
 
     def missed(self) -> list[str]:
-        """The goals that are not met."""
+        """Return the goals that are not met."""
         found = [goal for one in self.rounds for goal in one.missed(may_fail=False, may_refuse=False)]
         found += [f"{name} grew by {share:.1%}" for name, share in self.growth.items() if share > MOST_GROWTH]
         found += [f"{name} has {count} more files open" for name, count in self.files.items() if count > 0]
@@ -108,7 +108,7 @@ def _run(screen: Screen, options: SoakOptions) -> int:
 
 
 def soak(screen: Screen, options: SoakOptions) -> Soaked:
-    """All of it, from the network's start to its end."""
+    """Run all of it, from the network's start to its end."""
     fabric = make_topology("star", LINK_BIT_S, NODES, STORES)
     about = {"revision": revision(), "seed": options.seed}
     with (
@@ -174,7 +174,7 @@ def _write(screen: Screen, options: SoakOptions, soaked: Soaked) -> None:
 
 
 def write_page(folder: Path, about: Mapping[str, object], soaked: Soaked) -> Path:
-    """The rounds, and what changed over them."""
+    """Write the page, with the rounds and what changed over them; return its path."""
     numbers = range(1, len(soaked.rounds) + 1)
     p99 = {
         phase: [(number, one.p99_ms[phase]) for number, one in zip(numbers, soaked.rounds, strict=True)]

@@ -38,8 +38,8 @@ class Wires:
         self._shims = shims
 
     def suffer(self, only: str | None = None, /, **shares: float) -> None:
-        """From now on, of the frames in each direction of each link, or of the link at one port of a switch;
-        nothing: they are whole again. See `experiments.faults.shim`."""
+        """Do this from now on to the frames in each direction of each link, or of the link at one port of a
+        switch; nothing: they are whole again. See `experiments.faults.shim`."""
         told: dict[str, object] = {**shares, "only": f"{only}w"} if only else {**shares}
         for shim in self._shims:
             shim.send(json.dumps(told))

@@ -110,7 +110,7 @@ class Emulation:
         return {reader.name: reader.said["finished"] for reader in readers}
 
     def counts(self, controller: LineProcess) -> dict[str, Any]:
-        """What has been counted so far, outside the nodes."""
+        """Return what has been counted so far, outside the nodes."""
         counted = ask(controller, SILENCE_S)
         return {
             "storage_egress_bytes": self._network.transmitted_bytes(self._store),

@@ -18,7 +18,7 @@ _TITLES = (
 
 
 def write_page(folder: Path, title: str, about: Mapping[str, object], points: Sequence[Point]) -> Path:
-    """Points at which the machine did not keep up are hollow."""
+    """Write the page; return its path."""
     sections: list[Section] = []
     for pattern in dict.fromkeys(point.pattern for point in points):
         some = [point for point in points if point.pattern == pattern]

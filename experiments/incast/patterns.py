@@ -54,5 +54,5 @@ def _draw(random: Random, prefixes: Sequence[Chain], wanted: int) -> list[Chain]
 
 
 def distinct_blocks(burst: Burst) -> set[bytes]:
-    """All blocks that anyone asks for."""
+    """Return all blocks that anyone asks for."""
     return {key for chains in burst.values() for chain in chains for key in chain}

@@ -15,7 +15,7 @@ _FIGURES: dict[str, tuple[str, Callable[[Point], float]]] = {
 
 
 def draw(points: Sequence[Point], title: str, directory: Path) -> list[Path]:
-    """One SVG a figure; points that don't count are hollow."""
+    """Draw one SVG a figure and return the files; points that don't count are hollow."""
     return [_figure(points, title, name, directory) for name in _FIGURES]
 
 

@@ -95,7 +95,7 @@ class Reader:
         }
 
     def report(self) -> dict[str, Any]:
-        """All counters, as an inference node has them."""
+        """Return all counters, as an inference node has them."""
         return {
             "client": asdict(self._client.stats),
             "pushed": asdict(self._pushed.stats),

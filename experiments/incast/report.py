@@ -34,7 +34,7 @@ def print_report(console: Console, title: str, points: Sequence[Point]) -> None:
 
 
 def findings(points: Sequence[Point]) -> list[str]:
-    """What merging and the pool did where most nodes asked, in words; only of points that count."""
+    """Return what merging and the pool did where most nodes asked, in words; only of points that count."""
     counted = {(p.mode, p.pattern, p.n): p for p in points if not p.overloaded}
     most = max((p.n for p in points), default=0)
     lines = []

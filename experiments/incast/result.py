@@ -62,7 +62,7 @@ class Point:
 
 
 def evaluate(case: Case, measured: Measurements, fragments: int) -> Point:
-    """The figures of one point."""
+    """Return the figures of one point."""
     reports = [report for burst in measured.bursts for report in burst.values()]
     once = sum(len(distinct_blocks(burst)) for burst in case.bursts) * fragments * VALUE_FRAME_BYTES
     complaints = _strain(measured).complaints()

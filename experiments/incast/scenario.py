@@ -72,7 +72,7 @@ class Scenario:
         return self.pool_size.defines
 
     def cases(self) -> Iterator[Case]:
-        """All points, those of a mode together."""
+        """Yield all points, those of a mode together."""
         options = self.options
         for mode in options.modes:
             for pattern in options.patterns:
@@ -102,7 +102,7 @@ def make_scenario(options: IncastOptions) -> Scenario:
 
 
 def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
-    """A configuration file for every host, and the keys that the store holds from the start."""
+    """Return a configuration file for every host, and the keys that the store holds from the start."""
     fabric = scenario.fabric
     homes = [str(fabric.hosts[name].ipv4) for name in fabric.stores]
     keys = {key for case in scenario.cases() for burst in case.bursts for key in distinct_blocks(burst)}
@@ -130,7 +130,7 @@ def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
 
 
 def controller_config(scenario: Scenario, network: Network, artifacts: Artifacts, mode: str) -> Config:
-    """The controller's configuration in a mode."""
+    """Return the controller's configuration in a mode."""
     size = scenario.pool_size
     return Config(
         switches=switch_configs(network, artifacts, size),

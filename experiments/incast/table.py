@@ -11,7 +11,7 @@ _HEAD = ("pattern", "N", "mode", "copies", "storage bytes", "GETs there", "p50 m
 
 
 def markdown(points: Sequence[Point]) -> str:
-    """One line a point, in order of pattern, nodes and mode."""
+    """Return one line a point, in order of pattern, nodes and mode."""
     patterns = list(dict.fromkeys(point.pattern for point in points))
     ordered = sorted(points, key=lambda point: (patterns.index(point.pattern), point.n))
     rows = [_HEAD, ["---"] * len(_HEAD), *(_row(point) for point in ordered)]

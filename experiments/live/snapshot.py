@@ -35,7 +35,7 @@ class LinkLoad:
 
     @property
     def share(self) -> float:
-        """Of its rate, in the busier direction."""
+        """Return the share of its rate, in the busier direction."""
         return max(self.to_bit_s, self.from_bit_s) / self.rate_bit_s
 
 

@@ -35,7 +35,7 @@ _SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
 def draw(snapshot: Snapshot, pool_blocks: int, width: int, height: int) -> RenderableType:
-    """In at most `height` rows, from 20 on."""
+    """Return the picture in at most `height` rows, from 20 on."""
     pool, tiers = _pool(snapshot, pool_blocks), _tiers(snapshot)
     if width >= WIDE_COLUMNS and height >= WIDE_ROWS:
         taken = POOL_ROWS + (TIERS_ROWS if tiers else 0)
@@ -106,14 +106,14 @@ def _load(bit_s: float, rate_bit_s: float, cells: int) -> Text:
 
 
 def bar(share: float, cells: int) -> str:
-    """A bar of so many characters, full at 1."""
+    """Return a bar of so many characters, full at 1."""
     eighths = round(8 * cells * min(1.0, max(0.0, share)))
     full, part = divmod(eighths, 8)
     return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(cells)
 
 
 def spark(values: Sequence[float], cells: int) -> str:
-    """The last values as a line of bars; the largest is full."""
+    """Return the last values as a line of bars; the largest is full."""
     last = values[-cells:]
     most = max(last, default=0.0) or 1.0
     return "".join(_SPARKS[min(7, int(8 * value / most))] for value in last)

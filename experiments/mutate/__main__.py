@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def sample(modules: Sequence[str], count: int, seed: int) -> list[tuple[str, Mutation]]:
-    """So many mutations of these modules, each as likely as any other."""
+    """Return so many mutations of these modules, each as likely as any other."""
     known = [
         (module, one) for module in modules for one in mutations((ROOT / module).read_text(encoding="utf-8"))
     ]

@@ -33,8 +33,8 @@ class Mutation:
 
 
 def mutations(source: str) -> list[Mutation]:
-    """All that this module knows of a source. What only says something (docstrings, annotations, log lines,
-    texts) is left alone, and so are numbers that have a name: tests go by them."""
+    """Return all that this module knows of a source. What only says something (docstrings, annotations, log
+    lines, texts) is left alone, and so are numbers that have a name: tests go by them."""
     return sorted(_Finder(source).found(), key=lambda one: (one.begin, one.end, one.by))
 
 

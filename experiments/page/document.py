@@ -88,7 +88,7 @@ class Page:
         self._contents = len(self._parts)
 
     def text(self, text: str, kind: str = "") -> None:
-        """A paragraph; `kind`: "lead" or "warning"."""
+        """Add a paragraph; `kind` is "lead" or "warning"."""
         self._parts.append(f'<p class="{escape(kind)}">{escape(text)}</p>')
 
     def points(self, lines: Sequence[str]) -> None:
@@ -129,7 +129,7 @@ class Page:
         self._parts.append(f"<details><summary>{escape(title)}</summary><ul>{_items(lines)}</ul></details>")
 
     def table(self, name: str, titles: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table, with a link that saves it as NAME.csv; a long one can be filtered."""
+        """Add a table, with a link that saves it as NAME.csv; a long one can be filtered."""
         head = "".join(f'<th scope="col">{escape(str(title))}</th>' for title in titles)
         body = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in rows)
         if len(rows) > _FILTERED_ROWS:

@@ -103,7 +103,7 @@ def series_style(number: int) -> dict[str, Any]:
 
 
 def base_layout(**more: Any) -> dict[str, Any]:
-    """A layout that fits a narrow screen too."""
+    """Return a layout that fits a narrow screen too."""
     return {
         "template": _template(),
         "margin": {"l": 56, "r": 12, "t": 64, "b": 48},

@@ -40,7 +40,7 @@ class Comparison:
 
 
 def compare(trace: str, results: Iterable[Result]) -> list[Comparison]:
-    """All measures at all sizes; empty without our policy or without baselines."""
+    """Return all measures at all sizes; empty without our policy or without baselines."""
     by_size: dict[int, dict[str, Result]] = {}
     for result in results:
         by_size.setdefault(result.blocks, {})[result.policy] = result
@@ -53,7 +53,7 @@ def compare(trace: str, results: Iterable[Result]) -> list[Comparison]:
 
 
 def misses_target(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Where our policy is more than TOLERANCE below the best baseline."""
+    """Return where our policy is more than TOLERANCE below the best baseline."""
     return [comparison for comparison in comparisons if comparison.lead < -TOLERANCE]
 
 

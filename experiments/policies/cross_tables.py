@@ -58,6 +58,6 @@ def _in_words(rows: Sequence[Held]) -> str:
 
 
 def write_cross(path: Path, held: Sequence[Held], about: Mapping[str, object]) -> None:
-    """All rows as JSON, and `about` them; an interval that is unknown is null."""
+    """Write all rows as JSON, and `about` them; an interval that is unknown is null."""
     candidates = [asdict(candidate) for candidate in CANDIDATES]
     write_json(path, {**about, "candidates": candidates, "held_out": [asdict(row) for row in held]})

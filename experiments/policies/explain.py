@@ -41,8 +41,8 @@ def explain_trace(
 
 
 def explain_log(console: Console, log: Path, key: str, sizes: Sequence[int], cost: CostModel) -> None:
-    """The same of a live pool's event log; raises ExplainError. `sizes` and `cost` count where the log does
-    not say what its pool was."""
+    """Explain a block of a live pool's event log; raises ExplainError. `sizes` and `cost` count where the log
+    does not say what its pool was."""
     try:
         wanted = bytes.fromhex(key)
     except ValueError:

@@ -30,7 +30,7 @@ class Job:
 
 
 def make_jobs(traces: int, policies: Sequence[str], sizes: Sequence[int]) -> list[Job]:
-    """Every policy on every trace at every size, what takes longest first."""
+    """Return every policy on every trace at every size, what takes longest first."""
     jobs = [Job(trace, policy, size) for trace in range(traces) for policy in policies for size in sizes]
     return sorted(jobs, key=lambda job: (job.policy in NAMES and job.policy != "reuse", -job.blocks))
 

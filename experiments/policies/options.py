@@ -72,16 +72,16 @@ class PoliciesOptions(TraceOptions):
 
     @property
     def shapes_are_default(self) -> bool:
-        """Whether nobody chose the shapes."""
+        """Return whether nobody chose the shapes."""
         return self.shapes == tuple(SHAPES)
 
     def load(self) -> list[Trace]:
-        """The trace of a file, or all generated shapes; raises TraceError or GenerateError."""
+        """Return the trace of a file, or all generated shapes; raises TraceError or GenerateError."""
         given = self.load_file()
         return [self.draw(shape, self.seed) for shape in self.shapes] if given is None else [given]
 
     def load_file(self) -> Trace | None:
-        """The trace of a file, if one is given; raises TraceError."""
+        """Return the trace of a file, if one is given; raises TraceError."""
         return self.read_trace(self.seed)
 
     @property

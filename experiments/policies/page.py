@@ -13,7 +13,7 @@ from experiments.policies.replay import Result
 
 
 def write_page(options: PoliciesOptions, results: Mapping[str, Sequence[Result]]) -> Path:
-    """A section a trace. A replay has no machine that could be too slow."""
+    """Write the page, a section a trace; return its path. A replay has no machine that could be too slow."""
     about = {
         "seed": options.seed, "revision": revision(), "engine": "replay", "model": options.model,
         "gpu": options.gpu, **options.unusual(),

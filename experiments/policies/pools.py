@@ -105,7 +105,7 @@ class CachePool:
 
 
 def next_accesses(trace: Trace) -> list[int]:
-    """For each access of a trace, the number of the next access of the same block."""
+    """Return, for each access of a trace, the number of the next access of the same block."""
     accesses = [block for request in trace.requests for block in request.blocks]
     upcoming: dict[int, int] = {}
     following = [NEVER] * len(accesses)
@@ -130,7 +130,8 @@ def make_reuse(
 def make_pool(
     name: str, capacity_blocks: int, trace: Trace, cost: CostModel, parts: Parts | None = None
 ) -> Pool:
-    """A pool under the policy of that name; `parts` ablates the reuse-value policy. Raises PolicyError."""
+    """Return a pool under the policy of that name; `parts` ablates the reuse-value policy. Raises
+    PolicyError."""
     if name not in NAMES:
         raise PolicyError(f"no policy {name!r}: choose one of {', '.join(NAMES)}")
     if capacity_blocks < MIN_BLOCKS:

@@ -55,7 +55,7 @@ class Prices:
         self._prefill_s = [cost.block_prefill_s(depth) for depth in range(trace.longest_chain)]
 
     def of(self, request: Request, blocks: int) -> list[float]:
-        """Seconds, of the first so many blocks of a request that comes now."""
+        """Return the seconds, of the first so many blocks of a request that comes now."""
         fetches_s = self.without.fetches_s(request.arrival_s)
         worths_s = zip(request.blocks[:blocks], self._prefill_s, strict=False)
         return [min(prefill_s, fetches_s[home_number(block, STORES)]) for block, prefill_s in worths_s]
@@ -134,6 +134,6 @@ def replay(
     cost: CostModel,
     links: Links = USUAL_LINKS,
 ) -> Result:
-    """What the pool did for the trace."""
+    """Return what the pool did for the trace."""
     ledger = play(trace, pool, replace(cost, block_tokens=trace.block_tokens), links)
     return ledger.result(policy, blocks, pool.admissions)

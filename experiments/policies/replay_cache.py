@@ -74,7 +74,7 @@ def generated(shape: str, seed: int, requests: int, block_tokens: int = MOONCAKE
 
 
 def recorded(source: str, number: int, trace: Trace) -> Member:
-    """A trace that is there already."""
+    """Return a trace that is there already."""
     requests = [(request.arrival_s, request.blocks) for request in trace.requests]
     content = repr((trace.block_tokens, requests)).encode()
     identity = sha256(content).hexdigest()[:16]
@@ -82,7 +82,7 @@ def recorded(source: str, number: int, trace: Trace) -> Member:
 
 
 def label(contender: Contender) -> str:
-    """What outcomes are kept under: the policy's depend on its sources."""
+    """Return what outcomes are kept under: the policy's depend on its sources."""
     return contender if isinstance(contender, str) else f"reuse {contender} {_sources(controller.policies)}"
 
 
@@ -94,7 +94,7 @@ def measure(
     folder: Path,
     links: Links = USUAL_LINKS,
 ) -> Kept:
-    """What all contenders did, replaying what is not in the folder yet."""
+    """Return what all contenders did, replaying what is not in the folder yet."""
     path = folder / f"{member.name}.jsonl"
     priced = repr(cost) if links == USUAL_LINKS else repr((cost, links))
     about = {"trace": member.identity, "cost": sha256(priced.encode()).hexdigest()[:16]}

@@ -20,7 +20,8 @@ Results = Mapping[str, Sequence[Result]]
 
 
 def write_results(path: Path, results: Results) -> None:
-    """One trace: {"trace", "results"}. Several: the names joined, and each result says its own."""
+    """Write the results: of one trace {"trace", "results"}. Of several the names are joined, and each result
+    says its own."""
     names = list(results)
     records = [
         asdict(result) if len(names) == 1 else {"trace": name, **asdict(result)}

@@ -14,7 +14,7 @@ USUAL_LINKS: Links = (DEFAULT_LINK_BIT_S,) * STORES
 
 
 def transfers_s(cost: CostModel, links: Links) -> list[float]:
-    """How long a block takes on each link."""
+    """Return how long a block takes on each link."""
     return [cost.fetch_s(cost.block_bytes, link_bit_s) for link_bit_s in links]
 
 
@@ -33,15 +33,15 @@ class Stores:
         self.busy_s += self.send(home_number(block, STORES), now_s) - now_s
 
     def send(self, store: int, now_s: float) -> float:
-        """A storage node is to send a block, for which nobody waits; when it has been sent."""
+        """Have a storage node send a block, for which nobody waits; return when it has been sent."""
         done_s = self._free_at_s[store] = max(self._free_at_s[store], now_s) + self._transfers_s[store]
         return done_s
 
     def waits_s(self, now_s: float) -> list[float]:
-        """How long what waits at each of them takes to leave."""
+        """Return how long what waits at each of them takes to leave."""
         return [max(0.0, free_at_s - now_s) for free_at_s in self._free_at_s]
 
     def fetches_s(self, now_s: float) -> list[float]:
-        """How long a fetch from each of them takes that begins now."""
+        """Return how long a fetch from each of them takes that begins now."""
         waits_s = self.waits_s(now_s)
         return [wait_s + own_s for wait_s, own_s in zip(waits_s, self._transfers_s, strict=True)]

@@ -66,7 +66,8 @@ def recorded_members(path: Path, options: PoliciesOptions) -> Iterator[Member]:
 
 
 def run_explain(console: Console, options: PoliciesOptions, traces: Sequence[Trace], cost: CostModel) -> None:
-    """The story of one block: at each size, or in the live pool that a log is of; raises ExplainError."""
+    """Tell the story of one block, at each size, or in the live pool that a log is of; raises
+    ExplainError."""
     if options.events is not None:
         explain_log(console, options.events, options.explain, options.blocks, cost)
         return

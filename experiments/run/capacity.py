@@ -150,7 +150,8 @@ def _busiest(
 def choose_sigma(
     capacity: Capacity, demand: Demand, real_block_bytes: float, least: float, speed: float
 ) -> float:
-    """The smallest of `least`, twice that, ... that the machine can carry; a block keeps one fragment."""
+    """Return the smallest of `least`, twice that, ... that the machine can carry; a block keeps one
+    fragment."""
     sigma = least
     while real_block_bytes / sigma > 2 * VALUE_BYTES:
         mean, busiest = demand.fragments_per_s(ScaleModel(sigma, speed, VALUE_BYTES), real_block_bytes)

@@ -25,7 +25,7 @@ class LiveCli(CLI):  # type: ignore[misc] # mininet ships no types
         super().__init__(network.mininet)
 
     def preloop(self) -> None:
-        """Before a prompt."""
+        """Prepare for a prompt."""
         shows, self._shows_at_once = self._shows_at_once and self._screen.can_live, False
         if shows:
             self._screen.say("Ctrl-C gives the command line.")

@@ -20,7 +20,7 @@ Runs = Mapping[str, Run]
 
 
 def answerer(shape: Mapping[str, Any]) -> str:
-    """Who answers what no pool does in a topology, as people call it."""
+    """Return who answers what no pool does in a topology, as people call it."""
     return answering(lends=not shape["stores"])
 
 
@@ -31,7 +31,7 @@ def answerers(shape: Mapping[str, Any]) -> Sequence[str]:
 
 
 def sources_of(shape: Mapping[str, Any]) -> dict[str, str]:
-    """Where a block of a request came from: as the records have it, and as people read it."""
+    """Return where a block of a request came from: as the records have it, and as people read it."""
     return sources(lends=not shape["stores"])
 
 
@@ -45,7 +45,7 @@ def by_source(shape: Mapping[str, Any], runs: Runs) -> Chart:
 
 
 def store_egress(shape: Mapping[str, Any], runs: Runs) -> Chart:
-    """What left all who answer GETs, in Mbit/s of the emulation."""
+    """Return what left all who answer GETs, in Mbit/s of the emulation."""
     links = [link["link"] for link in shape["links"] if link["ends"][1] in answerers(shape)]
 
     def sent_bits(sample: Mapping[str, Any]) -> float:

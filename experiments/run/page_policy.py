@@ -23,7 +23,7 @@ _KNOWN_POLICIES = {
 
 
 def hottest_blocks(page: Page, topology: Mapping[str, Any], policy: str, runs: Runs) -> None:
-    """The section; nothing where no play had a pool that was asked for anything."""
+    """Add the section; nothing where no play had a pool that was asked for anything."""
     with_pool = {name: run["hottest"] for name, run in runs.items() if run.get("hottest")}
     if not with_pool:
         return

@@ -46,7 +46,7 @@ weirDraw(plot, {
 
 
 def slowest_requests(page: Page, topology: Mapping[str, Any], runs: Runs) -> None:
-    """The section: a waterfall that the reader chooses, and the table of what it says."""
+    """Add the section: a waterfall that the reader chooses, and the table of what it says."""
     homes = {address: name for name, address in topology.get("addresses", {}).items()}
     page.heading(f"Where the time of the {SLOWEST} slowest requests went")
     home = answerer(topology)
@@ -105,7 +105,7 @@ def _chosen(requests: Sequence[Mapping[str, Any]], homes: Mapping[str, str]) -> 
 
 
 def load_s(record: Mapping[str, Any]) -> float:
-    """How long the chunks of a request were loaded that was blended."""
+    """Return how long the chunks of a request were loaded that was blended."""
     blend = record.get("blend")
     return float(blend["load_s"]) if blend else 0.0
 

@@ -131,7 +131,7 @@ _WHERE: dict[str, Callable[[RunResult], int]] = {
 
 
 def print_report(console: Console, title: str, repeats: Repeats, advice: str) -> None:
-    """The table, then in words: what it shows, and whether it counts; `advice` is what helps if not."""
+    """Print the table, then in words what it shows, and whether it counts; `advice` is what helps if not."""
     runs = repeats.typical()
     of = "" if repeats.count == 1 else f"; of {repeats.count} plays the one with the median GET"
     table = Table(title=title + of, title_justify="left")
@@ -216,7 +216,7 @@ def _tenant_table(runs: Mapping[str, RunResult]) -> Table:
 
 
 def conclusion(repeats: Repeats, advice: str) -> str:
-    """What the table shows, and why it does not count where that is so; in rich's markup."""
+    """Return what the table shows, and why it does not count where that is so; in rich's markup."""
     said = _compared(repeats.typical())
     if not repeats.overloaded:
         return said

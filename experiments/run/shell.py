@@ -35,7 +35,7 @@ class ShellOptions:
 
 
 def find_address() -> str | None:
-    """Where the first switch of the newest running network serves P4Runtime; None if nothing runs."""
+    """Return where the first switch of the newest running network serves P4Runtime; None if nothing runs."""
     for directory in running():
         for socket in sorted(directory.glob(SOCKETS)):
             return f"unix:{socket}"

@@ -35,7 +35,8 @@ def watch_with(
     say: Callable[[str], None],
     stack: ExitStack,
 ) -> Watch:
-    """The same; `port`: of the exporter, 0 for none; `about`: labels of weir_run_info but for the mode."""
+    """Yield a watch with these parts; `port`: of the exporter, 0 for none; `about`: labels of weir_run_info
+    but for the mode."""
     watches: list[Watch] = []
     if dashboard is not None:
         watches.append(dashboard.watching)

@@ -23,7 +23,7 @@ def title_of(mode: str) -> str:
 
 
 def in_bytes(count: float) -> str:
-    """A number of bytes with three digits and its unit, so that small ones are seen, too."""
+    """Return a number of bytes with three digits and its unit, so that small ones are seen, too."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 999.5:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 99.95 else f"{count:.3g} {unit}"

@@ -32,7 +32,7 @@ class SimulateOptions(Scenario):
 
 
 def is_simulated(key: Key) -> bool:
-    """Whether the simulator has a key; files may say others, for the emulator."""
+    """Return whether the simulator has a key; files may say others, for the emulator."""
     return key.path[0] != "emulation"
 
 

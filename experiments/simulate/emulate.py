@@ -64,12 +64,12 @@ class Emulator:
 
     @property
     def run(self) -> RunScenario:
-        """What is played."""
+        """Return what is played."""
         return self._run
 
     @property
     def speed(self) -> float:
-        """How many real seconds pass in one."""
+        """Return how many real seconds pass in one."""
         return self._run.scale.speed
 
     @property
@@ -88,7 +88,8 @@ class Emulator:
         return Emulated(evaluate(measured, target_s=self._run.target_s), self.speed, measured)
 
     def matched(self, pool: bool, costs: MachineCosts = MEASURED) -> Scenario:
-        """The scenario as the emulator carries it out on such a machine: its frames, rounding, delays."""
+        """Return the scenario as the emulator carries it out on such a machine: its frames, rounding,
+        delays."""
         return _matched(self._scenario, self._run, pool, costs)
 
 

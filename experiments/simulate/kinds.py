@@ -164,7 +164,7 @@ def kinds() -> dict[str, Scenario]:
 
 
 def figures(scenario: Scenario) -> dict[str, Any]:
-    """All but the time that it took."""
+    """Return all figures but the time that it took."""
     record = asdict(simulate(scenario))
     del record["cpu_s"]
     return record

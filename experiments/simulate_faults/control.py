@@ -33,7 +33,7 @@ WALL_S: Final = 1_800_000_000.0
 
 
 def switch_config(artifacts: Artifacts, stores: Mapping[int, str], nodes: Mapping[int, str]) -> SwitchConfig:
-    """The switch with these hosts, by port; nodes belong to the tenants of `tenant_of`."""
+    """Return the switch with these hosts, by port; nodes belong to the tenants of `tenant_of`."""
     hosts = {**stores, **nodes}
     ports = tuple(
         Port(
@@ -53,7 +53,7 @@ def switch_config(artifacts: Artifacts, stores: Mapping[int, str], nodes: Mappin
 
 
 def tenant_of(port: int) -> int:
-    """The tenant of the node at a port: two of three share one, so that writers meet."""
+    """Return the tenant of the node at a port: two of three share one, so that writers meet."""
     return 8 if port % 4 == 3 else 7
 
 
@@ -70,14 +70,14 @@ class Controllers:
         self.start()
 
     def start(self) -> Control:
-        """One more, that knows nothing of the others."""
+        """Start one more controller, that knows nothing of the others."""
         self._started += 1  # of two controllers, the one that was started last is the primary one
         made = Control(self._config, self._replicas, self._switch, self._seed, self._started, self.wall_s)
         self.alive.append(made)
         return made
 
     def stop(self, control: Control) -> None:
-        """As killed; the switch goes on as it is."""
+        """Stop as if killed; the switch goes on as it is."""
         if control in self.alive:
             self.alive.remove(control)
             control.stop()
@@ -128,7 +128,7 @@ class Control:
         self._step()
 
     def stop(self) -> None:
-        """As killed; the switch goes on as it is."""
+        """Stop as if killed; the switch goes on as it is."""
         if self._timer is not None:
             self._timer.cancel()
         self._worker.disconnect()

@@ -65,7 +65,7 @@ class History:
             self.violations.append(text)
 
     def offered(self, operation: Operation, place: Place) -> bytes:
-        """A write begins; its content, which no other has."""
+        """Begin a write; return its content, which no other has."""
         rng = random.Random(operation.number)
         full = (operation.fragments - 1) * wire.VALUE_BYTES
         content = rng.randbytes(full + rng.randint(8, wire.VALUE_BYTES))
@@ -112,7 +112,7 @@ class History:
         deletion.done_s = now_s
 
     def is_deleted(self, place: Place, content: bytes, asked_s: float) -> bool:
-        """Whether who asks then must not be given this any more."""
+        """Return whether who asks then must not be given this any more."""
         stored_s = self._acknowledged_s[place].get(content, math.inf)
         return any(stored_s <= one.began_s and one.done_s < asked_s for one in self._deletions[place])
 
@@ -149,7 +149,7 @@ class History:
         self.outcomes["not_found_by_an_answer_on_its_way"] += began_s - durable_since_s < ANSWER_S
 
     def is_one_write(self, place: Place, content: bytes) -> bool:
-        """Whether somebody wrote just that there."""
+        """Return whether somebody wrote just that there."""
         return content in self._written[place]
 
     def check_disks(self, disks: Sequence[SimulatedDisk]) -> None:

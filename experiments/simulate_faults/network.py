@@ -83,13 +83,13 @@ class Network:
         self._views = not native.core().is_compiled
 
     def port(self, number: int, address: str) -> HostPort:
-        """Of a host; one that was there before hears nothing any more."""
+        """Return the port of a host; one that was there before hears nothing any more."""
         link = self._links.setdefault(number, Link())
         self._ports[number] = HostPort(self, number, address, link)
         return self._ports[number]
 
     def send(self, port: HostPort, frames: Sequence[bytes]) -> None:
-        """From a host to the switch."""
+        """Send from a host to the switch."""
         link = port.link
         if self.switch is None or self._ports[port.number] is not port or link.cut or link.mute:
             return
@@ -106,7 +106,7 @@ class Network:
                 self.switch.receive(port.number, [frame])
 
     def transmit(self, number: int, frame: bytes) -> None:
-        """From the switch to a host."""
+        """Send from the switch to a host."""
         port = self._ports.get(number)
         if port is None:
             return

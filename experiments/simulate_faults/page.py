@@ -14,7 +14,8 @@ _TITLES = ("seed", "promises broken", "the first of them", "virtual time, s", "C
 
 
 def write_page(folder: Path, operations: int, outcomes: Sequence[RunOutcome]) -> Path:
-    """What became of operations, and each run. In virtual time there is no machine that could be too slow."""
+    """Write the page of what became of operations, and of each run; return its path. In virtual time there is
+    no machine that could be too slow."""
     seeds = [outcome.seed for outcome in outcomes]
     about = {
         "seed": f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else seeds[0],

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 def shrink(plan: Plan, fails: Callable[[Plan], bool], tries: int = 200) -> Plan:
-    """A part of a plan that fails, found in at most so many runs."""
+    """Return a part of a plan that fails, found in at most so many runs."""
     left = [tries]
 
     def still(candidate: Plan) -> bool:
@@ -31,8 +31,8 @@ def shrink(plan: Plan, fails: Callable[[Plan], bool], tries: int = 200) -> Plan:
 
 
 def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Sequence[Item]:
-    """A part of the items, in their order, with which it still fails; none of its pieces can be left out
-    (unless `fails` gave up)."""
+    """Return a part of the items, in their order, with which it still fails; none of its pieces can be left
+    out (unless `fails` gave up)."""
     pieces = 2
     if items and fails(()):
         return ()

@@ -95,7 +95,7 @@ class SimulatedSwitch:
             client.ended.set()
 
     def install(self, config: Any) -> None:
-        """A new program, without entries."""
+        """Install a new program, without entries."""
         self.remove()
         source = DeviceConfig.decode(config.p4_device_config)
         self.plane = _Plane(compiled(source.source, source.name), self.now_us)
@@ -114,7 +114,7 @@ class SimulatedSwitch:
             self._emit(left)
 
     def now_us(self) -> int:
-        """The time that the program sees."""
+        """Return the time that the program sees."""
         return 1_000_000 + int(self._clock_s() * 1e6)
 
     def _emit(self, outputs: Iterable[Output]) -> None:
@@ -142,7 +142,7 @@ class Stream(Session):
         self._take = take
 
     def send(self, message: Any) -> None:
-        """At once, instead of by a queue."""
+        """Send at once, instead of by a queue."""
         self._take(message)
 
 
@@ -195,7 +195,7 @@ class InProcessClient:
             self._switch.emit()
 
     def write_updates(self, updates: Sequence[Any]) -> list[int]:
-        """Each update's canonical code, 0 for success."""
+        """Return each update's canonical code, 0 for success."""
         self._costs.p4runtime_writes += 1
         self._costs.p4runtime_updates += len(updates)
         self._check_primary()
@@ -215,7 +215,7 @@ class InProcessClient:
         return self.read(request.entities)
 
     def pipeline(self) -> Any | None:
-        """The switch's pipeline configuration, None if it has none."""
+        """Return the switch's pipeline configuration, None if it has none."""
         self._check_alive()
         return self._switch.pipeline.config if self._switch.pipeline is not None else None
 
@@ -248,5 +248,5 @@ class InProcessClient:
 
 @lru_cache(maxsize=2)
 def compiled(source: str, name: str) -> CompiledProgram:
-    """A program, loaded once for all switches of this process."""
+    """Return a program, loaded once for all switches of this process."""
     return compile_text(source, name)

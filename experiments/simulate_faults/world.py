@@ -69,7 +69,7 @@ class Store:
             self.node.set_ssd_rate(SSD_BYTES_PER_S / times)
 
     def kill(self, keep: bool | None = None) -> None:
-        """The machine loses its power."""
+        """Have the machine lose its power."""
         if self.node is not None:
             self.node.crash()
             self.node = None
@@ -113,11 +113,11 @@ class World:
         self.clients[node] = self._client(node)
 
     def hosts(self) -> list[HostPort]:
-        """The ports of stores, then of nodes."""
+        """Return the ports of stores, then of nodes."""
         return [store.port for store in self.stores] + self.ports
 
     def flip_slot(self) -> None:
-        """A bit of a pool's slot flips."""
+        """Flip a bit of a pool's slot."""
         plane, control = self.switch.plane, self.controllers.last
         if plane is None or control is None:
             return
@@ -127,7 +127,7 @@ class World:
         plane.set_register(name, base, plane.register(name, base) ^ bit)
 
     def recovered(self) -> bool:
-        """Whether everybody is back and knows it."""
+        """Return whether everybody is back and knows it."""
         if self.controllers.last is None:
             return False
         members = self.controllers.last.membership.members

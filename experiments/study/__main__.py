@@ -96,7 +96,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
 
 
 def about(options: StudyOptions, found: Found, began_s: float) -> dict[str, object]:
-    """What the figures were made with."""
+    """Return what the figures were made with."""
     seeds = [len(sample.runs) for point, sample in found.done if point.sweep not in (HOUR, SPACE)]
     few, many = (options.seed - 1 + number for number in (min(seeds, default=0), max(seeds, default=0)))
     last = f"{many}" if few == many else f"{few} at least and {many} at most"

@@ -47,12 +47,12 @@ class Group:
 
     @property
     def samples(self) -> list[Sample]:
-        """Of each point, with all its seeds."""
+        """Return the sample of each point, with all its seeds."""
         return [Sample(tuple(run[at] for run in self.runs)) for at in range(len(self.points))]
 
     @property
     def spread(self) -> float:
-        """The widest half interval among the watched pairs; infinite where nothing is known yet."""
+        """Return the widest half interval among the watched pairs; infinite where nothing is known yet."""
         if len(self.runs) < 2:
             return 0.0 if self.most == 1 else float("inf")
         return spread(self.points, self.samples)
@@ -64,12 +64,12 @@ class Group:
 
     @property
     def decided(self) -> bool:
-        """Whether it has seeds enough and is as narrow as wanted."""
+        """Return whether it has seeds enough and is as narrow as wanted."""
         few = FIRST_SEEDS if self.most is None else min(self.most, FIRST_SEEDS)
         return len(self.runs) >= few and self.spread <= self.wanted
 
     def lacks(self, seeds: int) -> bool:
-        """Whether it has fewer than so many, and more of them would say anything."""
+        """Return whether it has fewer than so many, and more of them would say anything."""
         return len(self.runs) < (seeds if self.most is None else min(self.most, seeds))
 
 
@@ -107,7 +107,7 @@ def _most(point: Point) -> int | None:
 
 
 def play(groups: Sequence[Group], first_seed: int, seeds: int, some: Some, deadline_s: float) -> None:
-    """So many seeds to each group: a round to those that have the fewest, and anew.
+    """Give so many seeds to each group: a round to those that have the fewest, and anew.
 
     Ends early at the deadline, a seed of a group whole or not at all; by then groups differ by one seed at
     most, if they did when it began.
@@ -139,7 +139,7 @@ def _one_seed(groups: Sequence[Group], first_seed: int, some: Some, deadline_s: 
 
 
 def coarse(groups: Sequence[Group]) -> list[Coarse]:
-    """Those that are wider than wanted, or out; the widest of the played ones first."""
+    """Return those that are wider than wanted, or out; the widest of the played ones first."""
     wide = [group for group in groups if not group.decided]
     wide.sort(key=lambda group: (not group.runs, -group.spread / group.wanted))
     named = [Coarse(one.name, len(one.runs), one.spread, one.wanted) for one in wide if one.sweep != SPACE]

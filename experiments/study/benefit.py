@@ -27,7 +27,7 @@ class Benefit:
 
 
 def benefit(sample: Sample, reference: Sample) -> Benefit:
-    """Both with the same demand and seeds."""
+    """Return the benefit of one system over another, both with the same demand and seeds."""
     extra = sample.cost - reference.cost
     saved, saved_gpu = [], []
     for mine, other in zip(sample.runs, reference.runs, strict=True):
@@ -42,12 +42,12 @@ def benefit(sample: Sample, reference: Sample) -> Benefit:
 
 
 def saved_an_hour_s(mine: Figures, other: Figures, path: tuple[str, str]) -> float:
-    """What all requests of an hour wait less, by a mean of two runs of one seed. By that of the second half,
-    the cold start is left out: it comes once, however long the hours after it go on."""
+    """Return what all requests of an hour wait less, by a mean of two runs of one seed. By that of the second
+    half, the cold start is left out: it comes once, however long the hours after it go on."""
     hourly = other["completed"] * 3600 / other["duration_s"]
     return float((figure(other, path) - figure(mine, path)) * hourly)
 
 
 def saved_gpu_an_hour_s(mine: Figures, other: Figures) -> float:
-    """What all nodes of an hour prefill less, by two runs of one seed."""
+    """Return what all nodes of an hour prefill less, by two runs of one seed."""
     return float((other["prefill_s"] - mine["prefill_s"]) * 3600 / other["duration_s"])

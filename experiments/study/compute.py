@@ -42,7 +42,8 @@ class ClusterError(ExperimentError):
 
 
 def compute_point(scenario: Scenario, code: str) -> Figures:
-    """What a worker does; raises ClusterError where its files are others than those of hash `code`."""
+    """Compute a point, as a worker does; raises ClusterError where its files are others than those of hash
+    `code`."""
     if code_hash() != code:
         raise ClusterError(_other_code([socket.gethostname()]))
     figures = simulate(scenario).to_dict()
@@ -75,7 +76,7 @@ def check_workers(client: Client, address: str) -> None:
 
 @contextmanager
 def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]:
-    """A client of the scheduler at `address` (tcp://host:port), or of a local cluster on all cores."""
+    """Yield a client of the scheduler at `address` (tcp://host:port), or of a local cluster on all cores."""
     # What fails is told by futures; a heartbeat that comes while workers end would log a traceback beside it.
     dask.config.set(
         {"distributed.scheduler.allowed-failures": RETRIES, "distributed.logging.distributed": "critical"}
@@ -151,7 +152,7 @@ class Computer:
         return [figures for figures in found if figures is not None]
 
     def some(self, scenarios: Sequence[Scenario], deadline_s: float) -> list[Figures | None]:
-        """The same, None for those that are not there by the deadline (of time.monotonic).
+        """Return the same, None for those that are not there by the deadline (of time.monotonic).
 
         What is with the cluster by then is waited for. Scenarios are begun in their order, in as many
         processes as there are, so that what is left out stands last.

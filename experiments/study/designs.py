@@ -64,7 +64,7 @@ CODECS = {
 
 
 def gate_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """What the gate knows, and whether requests wait behind blocks, with two storage nodes."""
+    """Yield what the gate knows, and whether requests wait behind blocks, with two storage nodes."""
     for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS:
         setting = replace(centre, nodes=nodes)
         yield Point("gate", nodes, "recompute", setting, system("recompute", setting))
@@ -94,7 +94,7 @@ ENGINES = {"decoding apart": "apart", "decoding on the same GPUs": "batched"}
 
 
 def engine_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """Whether the ranking is that of nodes that only prefill."""
+    """Yield whether the ranking is that of nodes that only prefill."""
     for nodes in QUICK_FAN_INS if quick else GATE_FAN_INS[1:2]:
         for label, decode in ENGINES.items():
             setting = replace(centre, nodes=nodes, decode=decode)
@@ -122,7 +122,7 @@ who prefilled is left), the last what all else in the study has."""
 
 
 def decoder_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """What the choice of who decodes is worth, where KV has to move there before the first token."""
+    """Yield what the choice of who decodes is worth, where KV has to move there before the first token."""
     for nodes in QUICK_FAN_INS if quick else DECODER_FAN_INS:
         requests = max(centre.requests, 0 if quick else DECODER_REQUESTS_A_NODE * nodes)
         setting = replace(centre, nodes=nodes, requests=requests)
@@ -148,7 +148,7 @@ def codec_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def joining_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """The same requests on nodes of which some join cold, being warmed, or warm."""
+    """Yield the same requests on nodes of which some join cold, being warmed, or warm."""
     for place in list(JOINING_PLACES)[:1] if quick else JOINING_PLACES:
         nodes, scheduler = JOINING_PLACES[place]
         requests = WARM_REQUESTS_A_NODE * nodes
@@ -161,7 +161,7 @@ def joining_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def warm_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """The same requests on nodes that are cold, that are being warmed, and that are warm."""
+    """Yield the same requests on nodes that are cold, that are being warmed, and that are warm."""
     for nodes in QUICK_FAN_INS if quick else WARM_FAN_INS:
         requests = (
             min(centre.requests, WARM_REQUESTS_A_NODE * nodes) if quick else WARM_REQUESTS_A_NODE * nodes

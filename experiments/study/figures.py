@@ -55,7 +55,8 @@ def dots(what: str, values: Mapping[str, Mapping[str, Interval]]) -> Plot:
 def columns(
     values: Mapping[str, Mapping[str, Interval]], kinds: Mapping[str, Sequence[str]] | None = None
 ) -> Plot:
-    """What -> name -> value with its interval: side by side, each with its own axis, names once.
+    """Return a plot of what -> name -> value with its interval: side by side, each with its own axis, names
+    once.
 
     `kinds`: kind -> names, each kind in a colour of its own and in the legend; without it all are alike.
     """
@@ -119,7 +120,8 @@ def _wrapped(name: str) -> str:
 
 
 def lines(what: str, x_title: str, series: Series, log_x: bool = False, even: float | None = None) -> Plot:
-    """One line a series, with intervals; `even`: what values are told from, else the axis begins at 0."""
+    """Return a plot with one line a series, with intervals. `even`: what values are told from, else the axis
+    begins at 0."""
     figure = go.Figure(
         layout=base_layout(yaxis_title="<br>".join(wrap(what, TITLE_CHARACTERS)), xaxis_title=x_title)
     )
@@ -144,7 +146,7 @@ def lines(what: str, x_title: str, series: Series, log_x: bool = False, even: fl
 
 
 def swings(what: str, rows: Sequence[tuple[str, Interval, Interval]], base: tuple[str, Interval]) -> Plot:
-    """A tornado: what is halved and doubled, the widest on top, below what nothing is changed of."""
+    """Return a tornado: what is halved and doubled, the widest on top, below what nothing is changed of."""
     assumed, value = base
     names = [assumed, *(name for name, _, _ in rows)]
     figure = go.Figure(layout=base_layout(xaxis_title=what, height=190 + 26 * len(rows), barmode="group"))
@@ -200,5 +202,5 @@ def scatter(
 
 
 def halves(values: Iterable[Interval]) -> list[float]:
-    """For error bars; one run has no finite interval and gets none."""
+    """Return half intervals for error bars; one run has no finite interval and gets none."""
     return [value.half if isfinite(value.half) else 0.0 for value in values]

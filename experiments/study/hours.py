@@ -35,7 +35,7 @@ MORE_STORES = 4
 
 
 def hour_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """An hour of agents at each number of nodes."""
+    """Yield an hour of agents at each number of nodes."""
     seconds = QUICK_HOUR_S if quick else HOUR_S
     rate = ALL_SHAPES["agents"].requests_per_s
     for nodes in QUICK_FAN_INS if quick else LOADS:
@@ -50,7 +50,7 @@ def hour_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def hour_seeds(nodes: int) -> int:
-    """How many an hour of so many nodes is played with."""
+    """Return how many an hour of so many nodes is played with."""
     return SEEDS if nodes <= LARGEST_SEEDED else FEW_SEEDS
 
 
@@ -66,12 +66,12 @@ def hour_sample(sample: Sample) -> Sample:
 
 
 def compared_by(sample: Sample) -> str:
-    """What intervals of an hour are over."""
+    """Return what intervals of an hour are over."""
     return "seeds" if len(sample.runs) > 1 else "twelfths"
 
 
 def saved_s(mine: Sample, other: Sample) -> Interval:
-    """Seconds of waiting that an hour saves, its first twelfth as the others."""
+    """Return seconds of waiting that an hour saves, its first twelfth as the others."""
     pairs = zip(hour_sample(mine).runs, hour_sample(other).runs, strict=True)
     return mean_interval([saved_an_hour_s(own, theirs, MEAN) for own, theirs in pairs])
 

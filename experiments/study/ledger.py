@@ -60,7 +60,7 @@ class Entry:
 
     @property
     def cpu_s(self) -> float:
-        """Of controllers and switches."""
+        """Return the CPU seconds of controllers and switches."""
         return self.controller_s.mean + self.switch_s.mean
 
     @property
@@ -79,7 +79,7 @@ class Entry:
 
 
 def entry(nodes: int, switches: int, found: dict[str, Sample]) -> Entry:
-    """The row of one number of nodes; `found`: the hours of NEEDED."""
+    """Return the row of one number of nodes; `found`: the hours of NEEDED."""
     pool, stores, none = found["switch"], found["stores"], found["recompute"]
     mine, theirs = hour_sample(pool), hour_sample(stores)
 

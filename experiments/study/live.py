@@ -104,7 +104,7 @@ def scenario(design: Design, seed: int) -> Scenario:
 
 
 def simulated(emulator: Emulator, mode: str) -> dict[str, float]:
-    """What the simulator makes of it."""
+    """Return what the simulator makes of it."""
     matched = emulator.matched(mode != "no_pool")
     if mode == "merging":
         matched = matched.changed(control={"report_count": NEVER})
@@ -120,7 +120,7 @@ def simulated(emulator: Emulator, mode: str) -> dict[str, float]:
 
 
 def played(emulator: Emulator, mode: str, opened: OpenNetworks) -> dict[str, Any]:
-    """What the emulator measured."""
+    """Return what the emulator measured."""
     run = emulator.run
     engine = make_engine("embedded")
     with opened(run.fabric, engine) as network:
@@ -183,7 +183,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def in_turns(designs: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """All designs of a seed side by side, every other seed backwards: what drifts favours none."""
+    """Yield all designs of a seed side by side, every other seed backwards: what drifts favours none."""
     for turn, seed in enumerate(seeds):
         for key in designs if turn % 2 == 0 else reversed(designs):
             yield key, seed

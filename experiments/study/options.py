@@ -90,7 +90,7 @@ class StudyOptions(TraceOptions):
     """Folder of what experiments.study.live played, for the report."""
 
     def traced(self, centre: Setting) -> Setting | None:
-        """The setting with the trace as its traffic; None where none is named."""
+        """Return the setting with the trace as its traffic; None where none is named."""
         fields = tuple(self.scenario_fields().items())
         if not fields:
             return None

@@ -133,7 +133,8 @@ CONTROL: dict[str, Parts] = {
 
 
 def points(centre: Setting, traced: Setting | None, quick: bool, space: int = 0) -> Iterator[Point]:
-    """All simulations whose place is known beforehand; `space`: those of the sweep over the whole space."""
+    """Yield all simulations whose place is known beforehand; `space`: those of the sweep over the whole
+    space."""
     yield from space_points(centre, space)
     yield from _rivals(centre, quick)
     yield from gate_points(centre, quick)

@@ -80,14 +80,14 @@ def record_name(design: str, seed: int) -> str:
 
 
 def read_records(folder: Path) -> dict[str, dict[str, Any]]:
-    """What is known so far; nothing where nothing was played."""
+    """Return what is known so far; nothing where nothing was played."""
     path = folder / RECORDS
     found: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def values(live: Live, design: str, world: str, figure: str) -> dict[int, float]:
-    """One figure by seed; `world` is PLAYED or SIMULATED."""
+    """Return one figure by seed; `world` is PLAYED or SIMULATED."""
     mine = {}
     for name, record in live.items():
         key, _, seed = name.partition(" ")
@@ -98,7 +98,7 @@ def values(live: Live, design: str, world: str, figure: str) -> dict[int, float]
 
 
 def figure_of(live: Live, design: str, world: str, figure: str) -> Interval | None:
-    """A figure over the seeds that were played; None where there is none."""
+    """Return a figure over the seeds that were played; None where there is none."""
     mine, played = values(live, design, world, figure), values(live, design, PLAYED, figure)
     seeds = sorted(mine.keys() & played.keys())
     return mean_interval([mine[seed] for seed in seeds]) if seeds else None

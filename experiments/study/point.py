@@ -44,7 +44,7 @@ class Point:
 
 
 def label(system: str, stores: int, variant: str = "") -> str:
-    """A system with its number of storage nodes, where it has any."""
+    """Return a system with its number of storage nodes, where it has any."""
     name = NAMES[system]
     if system in _AFTER_STORES:
         name = f"{stores} storage node{'s' if stores > 1 else ''}{_AFTER_STORES[system]}"

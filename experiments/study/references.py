@@ -28,7 +28,7 @@ class References:
         return self._nothing.get((*place, "")) or self._nothing.get((*place, point.variant))
 
     def without(self, point: Point) -> Sample | None:
-        """The same with a switch that only forwards."""
+        """Return the same system with a switch that only forwards."""
         return self._exact.get(self._key(point, WITHOUT.get(point.system, "")))
 
     @staticmethod
@@ -37,7 +37,7 @@ class References:
 
 
 def over(sample: Sample, other: Sample | None, *path: str) -> Interval | None:
-    """A figure over another sample's; None where that is missing or has other seeds."""
+    """Return a figure over another sample's; None where that is missing or has other seeds."""
     if other is None or len(other.runs) != len(sample.runs):
         return None
     return ratio(sample, other, *path)

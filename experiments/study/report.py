@@ -72,7 +72,7 @@ def add_panel(page: Page, panel: Panel) -> None:
 
 
 def coarse_lines(coarse: Sequence[Coarse]) -> list[str]:
-    """Each with its seeds and the widest interval that was watched."""
+    """Return each with its seeds and the widest interval that was watched."""
     return [
         f"{one.name}: {one.seeds} seeds, ±{one.spread:.1%}"
         if one.seeds > 1

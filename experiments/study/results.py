@@ -35,7 +35,7 @@ def code_hash() -> str:
 
 
 def point_name(scenario: Scenario) -> str:
-    """The content address of a scenario's result; its own name and remarks don't matter."""
+    """Return the content address of a scenario's result; its own name and remarks don't matter."""
     parts = asdict(scenario)
     del parts["name"], parts["source"], parts["emulation"]
     trace = scenario.workload.trace
@@ -70,7 +70,7 @@ class ResultStore:
         folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, name: str) -> Figures | None:
-        """A point's figures, None if they are still to be computed (or a file is damaged)."""
+        """Return a point's figures, None if they are still to be computed (or a file is damaged)."""
         try:
             figures: Figures = json.loads((self._folder / f"{name}.json").read_text())
         except (OSError, ValueError):

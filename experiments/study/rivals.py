@@ -28,7 +28,7 @@ class Purchase:
 
     @property
     def pooled(self) -> bool:
-        """Whether it is one with a pool in the switch."""
+        """Return whether it is one with a pool in the switch."""
         return self.system in POOLS
 
 
@@ -42,7 +42,7 @@ def purchases(done: Done, nodes: int) -> list[Purchase]:
 
 
 def fan_ins(done: Done) -> list[int]:
-    """Those at which rivals were simulated."""
+    """Return the fan-ins at which rivals were simulated."""
     return sorted({point.value for point, _ in done if point.sweep == "rivals"})
 
 

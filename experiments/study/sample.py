@@ -29,7 +29,7 @@ class Sample:
     runs: tuple[Figures, ...]
 
     def values(self, path: Sequence[str]) -> list[float]:
-        """One figure of each run, such as ("ttft_s", "mean")."""
+        """Return one figure of each run, such as ("ttft_s", "mean")."""
         return [figure(run, path) for run in self.runs]
 
     def mean(self, *path: str) -> float:
@@ -37,24 +37,25 @@ class Sample:
         return sum(self.values(path)) / len(self.runs)
 
     def interval(self, *path: str) -> Interval:
-        """Its 95 % interval; infinite with one seed."""
+        """Return the 95 % interval of a figure; infinite with one seed."""
         return mean_interval(self.values(path))
 
     @property
     def cost(self) -> float:
-        """Of the cache, dollars an hour: hardware, so the same with every seed."""
+        """Return the cost of the cache in dollars an hour: hardware, so the same with every seed."""
         cost: float = self.runs[0]["cache_dollars_per_hour"]
         return cost
 
     @property
     def total_cost(self) -> float:
-        """Of everything, dollars an hour."""
+        """Return the cost of everything in dollars an hour."""
         cost: float = self.runs[0]["dollars_per_hour"]
         return cost
 
     @property
     def start_wait_s(self) -> Interval:
-        """What a cold start costs, once: what the first half waits beyond the second half's mean, seconds."""
+        """Return what a cold start costs, once: what the first half waits beyond the second half's mean,
+        seconds."""
         waits = []
         for run in self.runs:
             extra_s = figure(run, START) - figure(run, STEADY)
@@ -63,7 +64,7 @@ class Sample:
 
 
 def figure(run: Figures, path: Sequence[str]) -> float:
-    """A figure by the names that lead to it."""
+    """Return a figure by the names that lead to it."""
     found = run
     for name in path:
         found = found[name]
@@ -71,19 +72,19 @@ def figure(run: Figures, path: Sequence[str]) -> float:
 
 
 def ratio(sample: Sample, reference: Sample, *path: str) -> Interval:
-    """Of one figure over the reference's, seed by seed."""
+    """Return the interval of one figure over the reference's, seed by seed."""
     pairs = zip(sample.values(path), reference.values(path), strict=True)
     return mean_interval([one / other if other else 1.0 for one, other in pairs])
 
 
 def below(sample: Sample, reference: Sample, *path: str) -> bool:
-    """Whether a figure is lower than the reference's by TOLD_SHARE: the mean drawn, and all of the ratio's
-    interval lower at all."""
+    """Return whether a figure is lower than the reference's by TOLD_SHARE: the mean drawn, and all of the
+    ratio's interval lower at all."""
     change = ratio(sample, reference, *path)
     told = change.high < 1 and change.mean <= 1 - TOLD_SHARE
     return told and sample.mean(*path) < reference.mean(*path)
 
 
 def seeded(scenario: Scenario, seed: int) -> Scenario:
-    """A scenario with that seed."""
+    """Return a scenario with that seed."""
     return scenario.changed(workload={"seed": seed})

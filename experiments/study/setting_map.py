@@ -44,7 +44,7 @@ class Axis:
     whole: bool = False
 
     def at(self, share: float) -> float:
-        """The value at a share of the axis."""
+        """Return the value at a share of the axis."""
         if self.log:
             value = self.low * math.exp(share * math.log(self.high / self.low))
         else:
@@ -65,7 +65,7 @@ MapPlace = dict[str, float]
 
 
 def hypercube(count: int, seed: int) -> list[MapPlace]:
-    """So many places, one in each layer of each axis."""
+    """Return so many places, one in each layer of each axis."""
     draw = Random(seed)
     layers = {}
     for name in (*(axis.field for axis in AXES), *CHOICES):
@@ -94,7 +94,7 @@ def setting_at(place: MapPlace, centre: Setting, quick: bool) -> Setting:
 
 
 def map_requests(nodes: int, centre: Setting, quick: bool) -> int:
-    """Of each simulation of the map."""
+    """Return the number of requests of each simulation of the map."""
     return centre.requests if quick else max(centre.requests // 2, REQUESTS_A_NODE * nodes)
 
 

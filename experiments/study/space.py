@@ -29,7 +29,7 @@ ALL = "all settings"
 
 
 def space_points(centre: Setting, points: int) -> Iterator[Point]:
-    """So many, rounded down to whole settings."""
+    """Yield so many points, rounded down to whole settings."""
     for number, place in enumerate(hypercube(points // len(SYSTEMS), centre.seed)):
         values: dict[str, object] = {}
         for axis in MAP_AXES:
@@ -66,7 +66,7 @@ Settings = Mapping[int, tuple[Setting, Mapping[str, Sample]]]
 
 
 def settings_of(done: Sequence[tuple[Point, Sample]]) -> Settings:
-    """Those of the sweep of which all systems were played."""
+    """Return the settings of the sweep of which all systems were played."""
     found: dict[int, tuple[Setting, dict[str, Sample]]] = {}
     for point, sample in done:
         if point.sweep == SPACE:
@@ -82,7 +82,8 @@ def lead(samples: Mapping[str, Sample]) -> float:
 
 
 def gains(settings: Settings) -> list[Gain]:
-    """Of each pair, over all settings and by each part of each axis; parts with one setting are left out."""
+    """Return the gain of each pair, over all settings and by each part of each axis; parts with one setting
+    are left out."""
     parts = {ALL: list(settings.values())}
     for field in (*(axis.field for axis in MAP_AXES), *CHOICES):
         parts |= _parts(field, list(settings.values()))

@@ -39,8 +39,8 @@ def summary(
     coarse: Sequence[Coarse],
     tables: Sequence[Table],
 ) -> dict[str, Any]:
-    """For JSON. Times are seconds, to the first token where no other is named; bounds of an interval are null
-    where there is one run.
+    """Return the summary for JSON. Times are seconds, to the first token where no other is named; bounds of
+    an interval are null where there is one run.
 
     `coarse`: comparisons that the budget left wider than wanted. Tables as lists of rows by column.
     """
@@ -60,7 +60,7 @@ def summary(
 
 
 def as_text(record: Mapping[str, Any]) -> str:
-    """As JSON, a point or a row of a table in a line."""
+    """Return the summary as JSON, a point or a row of a table in a line."""
     parts = []
     for name, value in record.items():
         text = json.dumps(value)

@@ -148,7 +148,7 @@ class Setting:
     """apart: other nodes decode; batched: continuous batching on the same GPUs, prefill in chunks."""
 
     def base(self) -> Scenario:
-        """What all systems have in common."""
+        """Return what all systems have in common."""
         return Scenario().changed(
             workload={
                 "shape": self.shape,
@@ -186,7 +186,7 @@ class Setting:
         )
 
     def fabric(self) -> dict[str, Any]:
-        """One switch as long as its ports suffice for the most storage nodes, then leaves and spines.
+        """Return one switch as long as its ports suffice for the most storage nodes, then leaves and spines.
 
         So that all systems at one fan-in have the same fabric, whatever their number of storage nodes.
         """
@@ -202,7 +202,7 @@ class Setting:
 
 
 def system(name: str, setting: Setting) -> Scenario:
-    """One of NAMES at a setting."""
+    """Return the scenario of a system, one of NAMES, at a setting."""
     base = setting.base()
     told = {"hints": "switch"} if setting.asks_first else {}
     kind, _, front = name.partition("_")
@@ -232,7 +232,8 @@ def system(name: str, setting: Setting) -> Scenario:
 
 
 def routed(name: str, setting: Setting, routing: str) -> Scenario:
-    """One of ROUTED by one of ROUTINGS: nodes keep blocks in their own memory, which is lent or not."""
+    """Return the scenario of one of ROUTED by one of ROUTINGS: nodes keep blocks in their own memory, which
+    is lent or not."""
     base = setting.base()
     found = base.changed(nodes={"gate": "never"}) if name == ROUTED[0] else _peers(base, setting, 0.0)
     changed = ROUTINGS[routing]

@@ -96,7 +96,7 @@ COLUMNS = (
 
 
 def points_table(done: Sequence[tuple[Point, Sample]], name: str = "points") -> Table:
-    """Every point of the sweeps; what is over recomputing is so seed by seed."""
+    """Return the table of all points of the sweeps; what is over recomputing is so seed by seed."""
     references = References(done)
     return Table(name, COLUMNS, tuple(_row(*pair, references) for pair in done))
 
@@ -140,7 +140,7 @@ def beside_table(name: str, mine: Mapping[str, Sample], reference: str, unit: st
 def waits_table(
     name: str, mine: Mapping[str, Sample], warm: Mapping[str, str], waits_s: Mapping[str, Interval]
 ) -> Table:
-    """What each waits longer than the same warm; `warm`: label -> that of what it is compared with."""
+    """Return what each waits longer than the same warm; `warm`: label -> that of what it is compared with."""
     columns = (
         "system", "seeds", "waits_longer_s", "ttft_mean_s", "ttft_p50_s", "ttft_p99_s", "ratio", "p50_ratio",
         "p99_ratio",
@@ -154,7 +154,7 @@ def waits_table(
 
 
 def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
-    """Who is best at each setting of the map."""
+    """Return who is best at each setting of the map."""
     columns = (
         "nodes", "model", "traffic", "reuse", "link_gbit_s", "load", "pool_gb", "seeds", "number", "fastest",
         "nearest_with_pool", "its_dollars_per_hour", "rival", "rival_dollars_per_hour", "lead", "p99_lead",
@@ -179,7 +179,7 @@ def map_table(found: Sequence[Verdicts], steady: Sequence[Verdicts]) -> Table:
 
 
 def budget_table(name: str, found: Sequence[Score]) -> Table:
-    """Who is best within each budget; no budget is none in the file."""
+    """Return who is best within each budget; no budget is none in the file."""
     columns = (
         "budget_dollars_per_hour", "purchase", "settings",
         "fastest_in", "surely_fastest_in", "unbeaten_in",
@@ -195,7 +195,7 @@ def budget_table(name: str, found: Sequence[Score]) -> Table:
 
 
 def space_table(found: Sequence[Gain]) -> Table:
-    """How much sooner, by pair and part of the space."""
+    """Return the table of how much sooner they are, by pair and part of the space."""
     columns = ("system", "against", "part", "settings", "sooner", "sooner_in", "later_in", "p99_sooner")
     rows = [
         (NAMES[one.what], NAMES[one.without], one.part, one.settings, one.gain, one.sooner, one.later,
@@ -225,7 +225,7 @@ def ledger_table(entries: Sequence[Entry]) -> Table:
 
 
 def tornado_table(name: str, made: Sequence[Bar], contest: str) -> Table:
-    """Every change, prices included; all in the second half."""
+    """Return the table of all changes, prices included, in the second half."""
     columns = (
         "change", "seeds", "steady_net_dollars_per_hour", "steady_sooner", "steady_p99_sooner",
     )  # fmt: skip
@@ -238,7 +238,7 @@ def tornado_table(name: str, made: Sequence[Bar], contest: str) -> Table:
 
 
 def shares_table(done: Sequence[tuple[Point, Sample]]) -> Table:
-    """Each system on each kind of traffic, against storage nodes without a pool."""
+    """Return the table of all systems on each kind of traffic, against storage nodes without a pool."""
     of = {(point.value, point.system): found for point, found in done if point.sweep == "shape"}
     rows = []
     for (shape, name), found in of.items():

@@ -63,7 +63,7 @@ QUICK_PARAMETERS = ("model.prefill_utilisation", "direct.peer_share")
 
 
 def tornado_points(centre: Setting, quick: bool) -> Iterator[Point]:
-    """The pool and its rivals at each change that a simulation must tell."""
+    """Yield the pool and its rivals at each change that a simulation must tell."""
     setting = replace(centre, nodes=NODES, stores=STORES)
     names = QUICK_PARAMETERS if quick else tuple(PARAMETERS)
     rivals = dict.fromkeys(rival for mine in CONTESTS.values() for rival in mine)
@@ -77,7 +77,8 @@ def tornado_points(centre: Setting, quick: bool) -> Iterator[Point]:
 
 
 def changed(scenario: Scenario, path: str, factor: float) -> Scenario:
-    """A scenario with one number multiplied; a share stays a share. No path: the scenario itself."""
+    """Return a scenario with one number multiplied; a share stays a share. Without a path it is the scenario
+    itself."""
     if not path:
         return scenario
     table, name = path.split(".")
@@ -142,8 +143,8 @@ def _bar(
 
 
 def swings(made: Sequence[Bar], contest: str) -> list[tuple[str, Bar, Bar]]:
-    """What is changed -> halved, doubled; the widest swing first. A change of which only one was played is
-    left out."""
+    """Return what is changed -> halved, doubled; the widest swing first. A change of which only one was
+    played is left out."""
     mine = {bar.change: bar for bar in made if bar.contest == contest}
     names = [change.removesuffix(" halved") for change in mine if change.endswith(" halved")]
     both = [name for name in names if f"{name} doubled" in mine]

@@ -36,7 +36,7 @@ def spread(points: Sequence[Point], samples: Sequence[Sample]) -> float:
 
 
 def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
-    """Each system with a pool, with the same one without and with its strongest rivals at its cost.
+    """Yield each system with a pool, with the same one without and with its strongest rivals at its cost.
 
     Of the rivals these are the fastest of all and the fastest of CENTRAL. In the tornado it is what the
     pool contends with; where there is no pool, neighbours by mean, the fastest first.
@@ -59,7 +59,8 @@ def watched(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair
 
 
 def nearest(points: Sequence[Point], samples: Sequence[Sample]) -> Iterator[Pair]:
-    """Of all pools the one that leads by most and its strongest rival: against everything, and among CENTRAL.
+    """Yield, of all pools, the one that leads by most and its strongest rival: against everything, and among
+    CENTRAL.
 
     What a verdict of the map is about; a pool that is far behind may be as uncertain as it likes.
     """

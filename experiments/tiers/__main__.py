@@ -15,7 +15,7 @@ from workload.trace import Trace
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command; 2 where it was asked for what cannot be."""
+    """Run the command; return its exit code, 2 where it was asked for what cannot be."""
     return run_command(arguments, parse_options, _run, interrupted="interrupted")
 
 

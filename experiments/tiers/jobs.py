@@ -15,7 +15,7 @@ Job = tuple[int, str, str, str]
 
 
 def make_jobs(traces: int, options: TiersOptions) -> list[Job]:
-    """Every combination on every trace."""
+    """Return a job for every combination on every trace."""
     return list(product(range(traces), options.tiers, options.gate, options.prefetch))
 
 

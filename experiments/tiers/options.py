@@ -89,7 +89,7 @@ class TiersOptions(TraceOptions):
     """Folder for the results."""
 
     def traces(self) -> list[Trace]:
-        """Those to play; raises TraceError or GenerateError."""
+        """Return those to play; raises TraceError or GenerateError."""
         given = self.read_trace(self.seed)
         if given is not None:
             return [given]

@@ -18,7 +18,8 @@ _TITLES = (
 
 
 def write_page(options: TiersOptions, results: Mapping[str, Sequence[Result]]) -> Path:
-    """A section a trace. A simulation has no machine that could be too slow."""
+    """Write the page, a section a trace; return its path. A simulation has no machine that could be too
+    slow."""
     about = {"seed": options.seed, "revision": revision(), "engine": engine(), "policy": options.policy}
     sections = []
     for trace, rows in results.items():

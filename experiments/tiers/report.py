@@ -73,7 +73,7 @@ def _print(console: Console, title: str, rows: Sequence[Result], columns: Sequen
 
 
 def write_results(path: Path, options: TiersOptions, results: Results) -> None:
-    """All results, each with its trace, and what they were made with."""
+    """Write all results, each with its trace, and what they were made with."""
     about = {
         name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()
     }

@@ -47,7 +47,8 @@ class Result:
 
 
 def make_scenario(trace: Trace, options: TiersOptions, tiers: str, gate: str, prefetch: str) -> Scenario:
-    """A trace under a rule, a gate and a prefetch; it is played from its first request on, all cold."""
+    """Return the scenario of a trace under a rule, a gate and a prefetch; it is played from its first request
+    on, all cold."""
     block_bytes = make_cost_model(options.model, options.gpu, trace.block_tokens).block_bytes
 
     def gigabytes(blocks: int) -> float:

@@ -61,7 +61,7 @@ class Reading:
 
     @property
     def slower(self) -> float:
-        """How many times as long hosts that are busy take as with `MEASURED`."""
+        """Return how many times as long hosts that are busy take as with `MEASURED`."""
         return geometric_mean(
             getattr(self, name) / getattr(USUAL, name)
             for name in ("node_alone_s", "store_alone_s", "node_chain_s", "store_chain_s")
@@ -105,7 +105,7 @@ Calibrate = Callable[[], Reading]
 
 
 def mean_of(readings: Sequence[Reading]) -> Reading:
-    """Of each figure; a play's machine is the mean of before and after."""
+    """Return the mean of each figure; a play's machine is the mean of before and after."""
     names = [entry.name for entry in fields(Reading)]
     return Reading(**{name: fmean(getattr(each, name) for each in readings) for name in names})
 
@@ -185,7 +185,7 @@ class Calibrations:
         """After the play before, which is also before the next."""
 
     def around(self, play: Callable[[], Played]) -> tuple[Played, tuple[Reading, ...]]:
-        """What was played, and the machine before and after it."""
+        """Return what was played, and the machine before and after it."""
         if self._calibrate is None:
             return play(), ()
         before = self._last or self._calibrate()

@@ -49,14 +49,14 @@ class Comparison:
 
 
 def star(trace: Path, requests: int | None) -> Scenario:
-    """The star on a slice of a trace."""
+    """Return the star on a slice of a trace."""
     scenario, _ = load_scenario(SCENARIOS / "emulator-star.toml")
     given = {"trace": trace} | ({"requests": requests} if requests else {})
     return scenario.changed(workload=given)
 
 
 def incast(folder: Path) -> Scenario:
-    """The incast, its trace written to a folder."""
+    """Return the scenario of the incast, its trace written to a folder."""
     scenario, _ = load_scenario(SCENARIOS / "emulator-incast.toml")
     nodes = scenario.nodes.count
     trace = write_incast(folder / "incast.jsonl", nodes, scenario.workload.simulated_requests // nodes)
@@ -89,7 +89,7 @@ def compare_drawn(
     opened: Open = Network,
     calibrate: Calibrate | None = None,
 ) -> Iterator[Comparison]:
-    """The scenario of this number; what was played already is taken from the folder."""
+    """Yield the scenario of this number; what was played already is taken from the folder."""
     scenario = draw(number)
     # Requests must come within DRAWN_PLAY_S; what comes slowly anyhow is played as it comes.
     speed = max(1.0, Emulator(scenario, sigma, 1.0).arrivals_s / DRAWN_PLAY_S)

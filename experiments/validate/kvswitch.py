@@ -246,7 +246,7 @@ OTHERS = (
 def kvswitch(
     seeds: Iterable[int] = SEEDS,
 ) -> Iterator[Row]:
-    """The usual setting: tails and shares held under each way to route, and what KVSwitch saves."""
+    """Yield the usual setting: tails and shares held under each way to route, and what KVSwitch saves."""
     found = _play(Setting(), list(ROUTES)[:4], seeds)
     yield from _rows(USUALLY, USUAL, found)
     saved = 1 - found["load_reports"][P95] / found["longest_prefix"][P95]

@@ -83,8 +83,8 @@ class _Prompt:
 
 
 def write_trace(path: Path, setting: Setting, seed: int, way: Way = Way()) -> tuple[int, list[int]]:
-    """A trace in blocks of 16 tokens; how many requests come before the measured ones, and the tokens of each
-    measured prompt."""
+    """Write a trace in blocks of 16 tokens; return how many requests come before the measured ones, and the
+    tokens of each measured prompt."""
     measured = list(_prompts(setting, seed))[: setting.requests]
     of_group = Counter[int | None]()
     first: list[_Prompt] = []

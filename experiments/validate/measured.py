@@ -58,17 +58,17 @@ class Measured:
 
     @property
     def drifted(self) -> bool:
-        """Whether the machine was another one after the play than before."""
+        """Return whether the machine was another one after the play than before."""
         return abs(self.drift) > DRIFT
 
     @property
     def overloaded(self) -> bool:
-        """Whether the machine did not keep up, so that times don't count."""
+        """Return whether the machine did not keep up, so that times don't count."""
         return bool(self.complaints)
 
 
 def measured_of(emulated: Emulated, readings: Sequence[Reading] = ()) -> Measured:
-    """The figures of a play; `readings`: of the machine, before and after."""
+    """Return the figures of a play; `readings`: of the machine, before and after."""
     run, speed = emulated.run, emulated.speed
     workers = emulated.raw.workers.values()
     ttfts_s = [r["ttft_s"] for worker in workers for r in worker["records"] if r["ttft_s"] is not None]
@@ -89,7 +89,7 @@ def measured_of(emulated: Emulated, readings: Sequence[Reading] = ()) -> Measure
 
 
 def kept(path: Path, scenario: Scenario, sigma: float, speed: float) -> Measured | None:
-    """What a file has of exactly this play; None: nothing."""
+    """Return what a file has of exactly this play; None: nothing."""
     try:
         record = json.loads(path.read_text())
         if _without_empty(record["play"]) != _without_empty(_play(scenario, sigma, speed)):

@@ -21,7 +21,8 @@ def write_page(
     seed: object = SEED,
     complaints: Sequence[str] | None = None,
 ) -> Path:
-    """A section a table, by title; `complaints`: of the emulator, None where it had no part in it."""
+    """Write the page, a section a table, by title; return its path. `complaints` are those of the emulator,
+    None where it had no part in it."""
     sections = [_section(number, title, rows) for number, (title, rows) in enumerate(tables, 1)]
     played = engine() if complaints is None else f"{engine()}, and the emulator with the embedded switch"
     about = {"seed": seed, "revision": revision(), "engine": played}

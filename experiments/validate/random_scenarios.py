@@ -21,7 +21,7 @@ LEAVES, SPINES = (2, 3), (1, 2)
 
 
 def draw(number: int) -> Scenario:
-    """The scenario of this number: always the same one."""
+    """Return the scenario of this number: always the same one."""
     random = Random(f"validate {number}")
     shape = random.choice(list(SHAPES))
     nodes = random.randint(2, 8)

@@ -29,7 +29,7 @@ class Section:
 
 
 def emulated_section(comparison: Comparison) -> Section:
-    """One scenario in both worlds."""
+    """Return the section of one scenario in both worlds."""
     text = markdown(comparison.rows, "emulator")
     if comparison.emulated.overloaded:
         complaints = "; ".join(comparison.emulated.complaints)

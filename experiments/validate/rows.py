@@ -29,7 +29,7 @@ class Row:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether it is within its tolerance."""
+        """Return whether it is within its tolerance."""
         return None if self.tolerance is None or self.fitted else abs(self.deviation) <= self.tolerance
 
     @property
@@ -39,7 +39,7 @@ class Row:
 
 
 def markdown(rows: Sequence[Row], reference: str) -> str:
-    """A Markdown table of rows; `reference` names the column they are compared with."""
+    """Return a Markdown table of rows; `reference` names the column they are compared with."""
     lines = [
         f"| scenario | figure | {reference} | simulator | deviation | tolerance | agrees |",
         "|---|---|---:|---:|---:|---:|---|",
@@ -55,7 +55,7 @@ def markdown(rows: Sequence[Row], reference: str) -> str:
 
 
 def figure(value: float) -> str:
-    """A number with as many digits as say something."""
+    """Return a number with as many digits as say something."""
     if value and abs(value) < 0.01:
         return f"{value:.2e}"
     return f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -65,7 +65,7 @@ class WorthOptions:
 
     @property
     def cluster(self) -> Cluster:
-        """What all cells have in common."""
+        """Return what all cells have in common."""
         return Cluster(
             requests=self.requests,
             load=self.load,

@@ -29,14 +29,14 @@ _LOOKS = {"plain": ("o", "#111111"), "8-bit": ("s", "#0072b2"), "CacheGen": ("^"
 
 
 def said(value: Interval, factor: float = 1.0) -> str:
-    """A mean and half of its interval."""
+    """Return a mean and half of its interval."""
     shown = factor * value
     digits = 2 if abs(shown.mean) < 10 else 1 if abs(shown.mean) < 100 else 0
     return f"{shown:,.{digits}f}"
 
 
 def cells_table(rows: Sequence[Row], seeds: int) -> Table:
-    """Every cell, as means; the page has the intervals."""
+    """Return every cell, as means; the page has the intervals."""
     title = f"What compressing and blending are worth (means over {seeds} seeds)"
     table = Table(title=title, title_justify="left", box=SIMPLE, collapse_padding=True)
     names = ("workload", "pool", "blocks", "reuse", "pool, %", "sent, TB", "TTFT, ms", "p50", "p99")

@@ -17,5 +17,5 @@ class Backlogs:
         self._until_s[home] = now_s + wait_s
 
     def wait_s(self, home: Hashable, now_s: float) -> float:
-        """What is left of it; 0 for a home that said nothing."""
+        """Return what is left of it; 0 for a home that said nothing."""
         return max(0.0, self._until_s.get(home, 0.0) - now_s)

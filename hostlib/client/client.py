@@ -79,7 +79,7 @@ class Client:
 
     @property
     def members(self) -> Members:
-        """The newest list of storage nodes."""
+        """Return the newest list of storage nodes."""
         return self._exchange.members
 
     @property
@@ -89,17 +89,18 @@ class Client:
 
     @property
     def is_answering(self) -> bool:
-        """Whether any home answers, as far as is known."""
+        """Return whether any home answers, as far as is known."""
         health = self._exchange.health
         return not all(health.is_suspected(member.address) for member in health.members.nodes)
 
     def home(self, block: BlockRef) -> str:
-        """The address of the home that is asked for a block."""
+        """Return the address of the home that is asked for a block."""
         homes, _ = self._exchange.health.homes_of(block)
         return homes[0] if homes else self.members.order(block.key)[0].address
 
     def backlog_s(self, home: str) -> float:
-        """What is left by now of the work that a home last said to wait there; 0 if it never answered."""
+        """Return what is left by now of the work that a home last said to wait there; 0 if it never
+        answered."""
         return self._exchange.backlogs.wait_s(home, self._exchange.loop.time())
 
     def outstanding(self, expected: int = 1) -> Counter[str]:
@@ -300,7 +301,7 @@ class Client:
         self._exchange.tell_controller(expectation(self._exchange.tenant, blocks, epoch))
 
     async def ask(self, blocks: Sequence[BlockRef]) -> list[Found]:
-        """Where the blocks are, from the first on to the first that nobody has; nothing is moved.
+        """Return where the blocks are, from the first on to the first that nobody has; nothing is moved.
 
         Raises TransferTimeoutError if it depends on a home that does not answer.
         """
@@ -318,12 +319,12 @@ class Client:
         return places
 
     async def exists(self, blocks: Sequence[BlockRef]) -> int:
-        """How many of the blocks, from the first on, can be had: as `ask`."""
+        """Return how many of the blocks, from the first on, can be had: as `ask`."""
         return len(await self.ask(blocks))
 
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
-        """Whether each of the blocks can be had; None where no home that may hold it answers within that
-        time.
+        """Return whether each of the blocks can be had; None where no home that may hold it answers within
+        that time.
 
         A question without an answer stays open, so that a home that is silent for longer than callers wait is
         noticed. Such questions are bounded: beyond `ClientOptions.max_transfers` they end with the call.

@@ -52,7 +52,7 @@ class ClientOptions:
     """Makes the content id of a write; where a run is to be repeated exactly, from a seed."""
 
     def longest_s(self, fragments: int) -> float:
-        """How long a transfer of so many fragments may take."""
+        """Return how long a transfer of so many fragments may take."""
         return self.transfer_s + fragments * self.fragment_s
 
 
@@ -109,7 +109,7 @@ class RateLimit:
         self._now_s = 0.0
 
     def allows(self, now_s: float) -> bool:
-        """Whether one more is within the limit."""
+        """Return whether one more is within the limit."""
         self._left = min(self._most, self._left + (now_s - self._now_s) * self._per_s)
         self._now_s = now_s
         if self._left < 1:

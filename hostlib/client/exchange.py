@@ -103,12 +103,13 @@ class Exchange:
 
     @property
     def members(self) -> Members:
-        """The newest list of storage nodes."""
+        """Return the newest list of storage nodes."""
         return self.health.members
 
     @property
     def disagrees(self) -> bool:
-        """Whether a storage node goes by another list than this node, which may thus ask the wrong homes."""
+        """Return whether a storage node goes by another list than this node, which may thus ask the wrong
+        homes."""
         return bool(self._disagreeing)
 
     def others_to_ask(self, asked: Asked) -> tuple[list[str], bool] | None:
@@ -137,7 +138,8 @@ class Exchange:
         return True
 
     def lane(self, home: str, op: int) -> Lane[Any]:
-        """Of requests of one kind to one home: OP_STAT for probes, OP_GET for bodies, OP_PUT."""
+        """Return the lane of requests of one kind to one home: OP_STAT for probes, OP_GET for bodies,
+        OP_PUT."""
         lane = self._lanes.get((home, op))
         if lane is None:
             options = self._probes if op == wire.OP_STAT else self.options.lane

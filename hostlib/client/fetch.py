@@ -33,10 +33,10 @@ class Keeper(Protocol):
         """Of the list of members, as messages carry it."""
 
     def longest_s(self, fragments: int, /) -> float:
-        """A block of so many may take."""
+        """Return the seconds that a block of so many fragments may take."""
 
     def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
-        """The same fragment, from the home instead of the pool."""
+        """Ask for the same fragment at the home instead of the pool."""
 
     def fail_over(self, fetch: Fetch) -> None:
         """The home asked is silent or busy."""
@@ -48,7 +48,7 @@ class Keeper(Protocol):
         """Whom to ask for a block by now, and whether one that may hold it is left out."""
 
     def time_out(self, fetch: Fetch, why: str) -> None:
-        """No home gave it in time."""
+        """End a fetch that no home gave in time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +110,7 @@ class Fetch:
 
     @property
     def until_s(self) -> float:
-        """When it has taken as long as it may."""
+        """Return when it has taken as long as it may."""
         return self.wanted_s + self.fetches.longest_s(self.fragments)
 
     def address(self) -> str:
@@ -143,7 +143,7 @@ class Fetch:
         )  # fmt: skip
 
     def learn(self, fragments: int, content: int, flags: int, now_s: float) -> bool:
-        """What the probe says of the block; whether it fits where it is to go."""
+        """Take what the probe says of the block; return whether it fits where it is to go."""
         self.probed_s = now_s
         self.content, self.fragments = content, fragments
         if self.template is not None:
@@ -160,7 +160,7 @@ class Fetch:
         return (fragments - 1) * wire.VALUE_BYTES < len(self.buffer)
 
     def place(self, fragment: int, value: wire.Buffer) -> bool:
-        """A fragment where it belongs, if it fits."""
+        """Put a fragment where it belongs, if it fits; return whether it did."""
         at = fragment * wire.VALUE_BYTES
         end = at + len(value)
         if end > len(self.buffer):

@@ -87,7 +87,7 @@ class Fetches:
         return fetch
 
     def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
-        """The same fragment, from the home instead of the pool."""
+        """Ask for the same fragment at the home instead of the pool."""
         self._exchange.drop([old])
         again = self.core.Request(fetch, old.fragment, old.flags, tries=old.tries)
         again.first_sent_s = old.first_sent_s
@@ -119,12 +119,12 @@ class Fetches:
             self._exchange.ask(self._exchange.lane(home, op), [again])
 
     def time_out(self, fetch: Fetch, why: str) -> None:
-        """No home gave it in time."""
+        """End a fetch that no home gave in time."""
         self.stats.timeouts += 1
         self.finish(fetch, TransferTimeoutError(fetch.block.key, why))
 
     def finish(self, fetch: Fetch, error: TransferError | None = None) -> None:
-        """With an error, or (None) cancelled: nobody wants it any more."""
+        """End a fetch with an error, or (None) cancelled: nobody wants it any more."""
         if self.active.get(fetch.block.key) is fetch:
             del self.active[fetch.block.key]
         self._exchange.request_owners.pop(fetch, None)

@@ -54,7 +54,7 @@ class Health:
 
     @property
     def members(self) -> Members:
-        """The newest list. Who is not in it is not watched, who is up again is no suspect any more."""
+        """Return the newest list. Who is not in it is not watched, who is up again is no suspect any more."""
         return self._members
 
     @members.setter
@@ -103,8 +103,8 @@ class Health:
         return homes, len(homes) < len(block.homes)
 
     def everyone(self, key: bytes) -> tuple[list[str], bool]:
-        """All storage nodes of the list, the key's homes first, and whether one is left out as it does not
-        answer: for who has to ask about a key and goes by another list than they do."""
+        """Return all storage nodes of the list, the key's homes first, and whether one is left out as it does
+        not answer: for who has to ask about a key and goes by another list than they do."""
         nodes = [member.address for member in self._members.order(key)]
         asked = [node for node in nodes if node not in self._suspects]
         return asked, len(asked) < len(nodes)
@@ -137,8 +137,8 @@ class Health:
         return first + later, silent
 
     def in_blackout(self, key: bytes) -> bool:
-        """Whether all of a key's homes fell silent, and there should be several: that is the network, not
-        they."""
+        """Return whether all of a key's homes fell silent, and there should be several: that is the network,
+        not they."""
         homes = self._members.homes(key)
         return self._members.replicas > 1 and all(home.address in self._suspects for home in homes)
 
@@ -151,7 +151,7 @@ class Health:
         return due
 
     def is_suspected(self, address: str) -> bool:
-        """Whether the home is thought to be dead."""
+        """Return whether the home is thought to be dead."""
         return address in self._suspects
 
     def heard(self, address: str, now_s: float) -> None:
@@ -167,7 +167,7 @@ class Health:
         return min(self._options.doubt_s, self._options.silence_s)
 
     def quiet_from_s(self, address: str) -> float:
-        """When a home from which nothing more comes will have been silent for so long."""
+        """Return when a home from which nothing more comes will have been silent for so long."""
         return self._heard_s.get(address, float("-inf")) + self.patience_s
 
     def judge(
@@ -204,5 +204,5 @@ class Health:
         return due
 
     def next_probe_s(self) -> float | None:
-        """When `probes` has something to say next."""
+        """Return when `probes` has something to say next."""
         return min((suspect.next_probe_s for suspect in self._suspects.values()), default=None)

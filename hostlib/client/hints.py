@@ -93,7 +93,7 @@ class Hints:
         return min(holders, default=HintOutcome.NOT_FOUND if outcomes else HintOutcome.NO_ANSWER)
 
     def on_reply(self, message: wire.Message, address: str) -> None:
-        """A FOUND or NOT_FOUND with the flag HINT."""
+        """Take a FOUND or NOT_FOUND with the flag HINT."""
         answer = self._waiting.get((address, message.key, message.sequence))
         if answer is None or answer.done() or message.tenant != self._tenant:
             return

@@ -50,7 +50,7 @@ class Question:
     request: Request[Question] | None = None
 
     def presence_known(self) -> bool | None:
-        """Whether the block is there; None while that is not known, and if a home that may hold it is
+        """Return whether the block is there; None while that is not known, and if a home that may hold it is
         silent."""
         if not self.future.done() or self.future.cancelled() or self.future.exception() is not None:
             return None
@@ -118,8 +118,8 @@ class Lookup:
         return self._exchange.health.homes_of(block)
 
     def ask(self, block: BlockRef) -> Question:
-        """The question about a block, new or already asked; its future raises a TransferError if nobody
-        answers. Who asks leaves it in the end."""
+        """Return the question about a block, new or already asked; its future raises a TransferError if
+        nobody answers. Whoever asks leaves it in the end."""
         question = self.active.get(block.key) or self._open(block)
         question.askers += 1
         return question
@@ -144,7 +144,7 @@ class Lookup:
         return question
 
     def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked lacks the block; of one write (content) it may have another."""
+        """Take the answer of a home that lacks the block; of one write (content) it may have another."""
         question = self._asked_there(message, address)
         if question is not None and not message.content:
             self._settle(question, message, now_s)

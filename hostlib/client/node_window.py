@@ -37,7 +37,7 @@ class NodeWindow:
         return int(self._size)
 
     def room(self, in_flight: int) -> int:
-        """How many more may be sent."""
+        """Return how many more may be sent."""
         return max(0, self.size - in_flight)
 
     def limits(self, whether: bool) -> None:

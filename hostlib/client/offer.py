@@ -50,7 +50,7 @@ class Leg:
 
     @property
     def until_s(self) -> float:
-        """When the offer has taken as long as it may."""
+        """Return when the offer has taken as long as it may."""
         return self.offer.until_s
 
     def address(self) -> str:
@@ -58,7 +58,7 @@ class Leg:
         return self.member.address
 
     def datagrams(self, requests: Sequence[Request[Leg]], sequence: int, now_s: float) -> list[bytes]:
-        """The PUTs of fragments, for all homes if they are the first of the first home's."""
+        """Return the PUTs of fragments, for all homes if they are the first of the first home's."""
         encode = self.offer.offers.encode
         return [
             encode(self, request, sequence + number & 0xFFFFFFFF, now_s)
@@ -69,7 +69,7 @@ class Leg:
         """Do nothing more: a PUT that is sent again goes to this home alone."""
 
     def gave_up(self, request: Request[Leg]) -> None:
-        """No acknowledgement before the deadline."""
+        """Take note that no acknowledgement came before the deadline."""
         self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge it in time")
 
     def overdue(self) -> None:
@@ -113,7 +113,7 @@ class Offer:
 
     @property
     def held(self) -> bool:
-        """Whether as many homes as were asked for have it."""
+        """Return whether as many homes as were asked for have it."""
         return len(self.legs) == self.replicas and all(leg.held for leg in self.legs)
 
     @property

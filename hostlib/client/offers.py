@@ -88,7 +88,7 @@ class Offers:
         return offer
 
     def encode(self, leg: Leg, request: Request[Leg], sequence: int, now_s: float) -> bytes:
-        """A PUT; where it goes to several homes, it is in flight to all of them from now on."""
+        """Return a PUT; where it goes to several homes, it is in flight to all of them from now on."""
         offer, fragment = leg.offer, request.fragment
         head, others = self._head(leg, again=bool(request.tries))
         self._launch(others, [request], now_s)
@@ -187,8 +187,8 @@ class Offers:
             offer.future.cancel()
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> bool:
-        """A home can't keep the block: for good, or (offered again after a while) not now. Whether it was
-        ours."""
+        """Take the answer of a home that can't keep the block: for good, or (offered again after a while) not
+        now. Return whether it was ours."""
         offer = self.active.get(message.key)
         if offer is None or message.tenant != self._seal.tenant or message.content != offer.write:
             return False

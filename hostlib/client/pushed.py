@@ -64,7 +64,8 @@ class Interests:
         self._subscribed_s: OrderedDict[int, float] = OrderedDict()
 
     def asks(self, key: bytes, parent: int, now_s: float) -> bool:
-        """The node asks for a block; whether it should subscribe to the prefix that begins with it."""
+        """Take note that the node asks for a block; return whether it should subscribe to the prefix that
+        begins with it."""
         own = fingerprint(key)
         starts_here = not parent or parent not in self._blocks
         self.note(key)
@@ -75,11 +76,12 @@ class Interests:
         return True
 
     def want(self, key: bytes, parent: int) -> bool:
-        """Whether the node wants a block, if it does not hold it."""
+        """Return whether the node wants a block, if it does not hold it."""
         return fingerprint(key) in self._blocks or parent in self._blocks
 
     def note(self, key: bytes) -> None:
-        """The node asked for a block, or got it pushed: it is wanted, and so are its children."""
+        """Take note that the node asked for a block, or got it pushed: it is wanted, and so are its
+        children."""
         self._remember(self._blocks, fingerprint(key), None)
 
     def _remember(self, memory: OrderedDict[int, Value], fingerprint: int, value: Value) -> None:
@@ -108,14 +110,15 @@ class PushedBlocks:
         self._interests = Interests(options)
 
     def asks(self, block: BlockRef, now_s: float) -> bool:
-        """The node asks for a block; whether it should subscribe to the prefix that begins with it."""
+        """Take note that the node asks for a block; return whether it should subscribe to the prefix that
+        begins with it."""
         if not self.subscribing:
             self._interests.note(block.key)
             return False
         return self._interests.asks(block.key, block.parent, now_s)
 
     def offer(self, message: Message) -> None:
-        """A pushed fragment that nobody here asked for."""
+        """Take a pushed fragment that nobody here asked for."""
         self.stats.fragments += 1
         if not self._wants(message):
             self.stats.unwanted += 1

@@ -33,7 +33,7 @@ class RequestOwner(Protocol):
 
     @property
     def until_s(self) -> float:
-        """When it has taken as long as it may."""
+        """Return when it has taken as long as it may."""
 
     def overdue(self) -> None:
         """End a transfer that has taken as long as it may."""

@@ -53,25 +53,26 @@ class BlockingObjects:
 
     @property
     def is_answering(self) -> bool:
-        """Whether the pool answered when it was asked last."""
+        """Return whether the pool answered when it was asked last."""
         return self._objects.is_answering
 
     @property
     def is_host(self) -> bool:
-        """Whether this process has the client that the node's other processes use."""
+        """Return whether this process has the client that the node's other processes use."""
         return self._client.is_host
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of what was offered and is neither stored nor refused yet; 0 when nothing waits."""
+        """Return the bytes of what was offered and is neither stored nor refused yet; 0 when nothing
+        waits."""
         return self._objects.queue.waiting_bytes
 
     def prefix(self, blocks: Sequence[BlockRef]) -> int:
-        """How many of the objects are there, from the first on."""
+        """Return how many of the objects are there, from the first on."""
         return self._run(self._objects.prefix(blocks))
 
     def begin_present(self, blocks: Sequence[BlockRef]) -> Future[list[bool]]:
-        """Which objects are there."""
+        """Return which objects are there."""
         return self._submit(self._objects.present(blocks))
 
     def begin_load(
@@ -173,12 +174,12 @@ class BlockingPool(BlockingObjects):
         return self._run(self.blocks.join())
 
     def exists(self, block_keys: Sequence[bytes], first: int = 0) -> int:
-        """How many blocks of a chain are in the pool, of every rank, from number `first` on
+        """Return how many blocks of a chain are in the pool, of every rank, from number `first` on
         (`KvPool.exists`)."""
         return self.begin_exists(block_keys, first).result()
 
     def begin_exists(self, block_keys: Sequence[bytes], first: int = 0) -> Future[int]:
-        """The same, as a future."""
+        """Begin `exists`; return its future."""
         return self._submit(self.blocks.exists(list(block_keys), first))
 
     def begin_retain(self, block_keys: Sequence[bytes], seconds: int) -> Future[int]:
@@ -224,19 +225,21 @@ _opening = threading.Lock()
 
 
 def open_pool(config: PoolConfig, space: KvSpace) -> BlockingPool:
-    """The process's pool at `config.address`; ConfigError if it is open there with other settings."""
+    """Return the process's pool at `config.address`; raises ConfigError if it is open there with other
+    settings."""
     pool = _shared(config, space, lambda: BlockingPool(config, space))
     assert isinstance(pool, BlockingPool)
     return pool
 
 
 def open_objects(config: PoolConfig) -> BlockingObjects:
-    """The same for who names objects himself, and so needs no key space."""
+    """Return the process's pool of objects at `config.address`, for callers that name objects themselves;
+    raises as `open_pool`."""
     return _shared(config, None, lambda: BlockingObjects(config))
 
 
 def open_pools() -> list[BlockingObjects]:
-    """What this process has open."""
+    """Return all pools that this process has open."""
     with _opening:
         return list(_open_pools.values())
 

@@ -78,7 +78,7 @@ class PoolConfig:
         return config
 
     def secret_bytes(self) -> bytes:
-        """The secret, decoded."""
+        """Return the secret, decoded."""
         return bytes.fromhex(self.secret)
 
     def _check(self) -> None:

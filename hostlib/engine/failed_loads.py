@@ -54,6 +54,6 @@ class FailedLoads:
         self._failures.pop(key, None)
 
     def rests(self, key: bytes, now_s: float) -> bool:
-        """Whether the key counts as missing whatever is said of it."""
+        """Return whether the key counts as missing whatever is said of it."""
         failure = self._failures.get(key)
         return failure is not None and now_s < failure.rests_until_s

@@ -40,7 +40,7 @@ class Channel:
             raise ConfigError(f"the pool's client at this address is process {process} of another user")
 
     async def read(self) -> Frame | None:
-        """The next frame; None at the end of the connection, and where what comes is no frame."""
+        """Return the next frame; None at the end of the connection, and where what comes is no frame."""
         try:
             said, body = _LENGTHS.unpack(await self._reader.readexactly(_LENGTHS.size))
             if said > MAX_LINE_BYTES or body > MAX_BLOCK_BYTES:

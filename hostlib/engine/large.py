@@ -72,7 +72,7 @@ class Manifest(NamedTuple):
 
     @classmethod
     def decode(cls, seal: Seal, key: bytes, content: Buffer) -> Manifest | None:
-        """The manifest that is stored for this key; None if this is anything else."""
+        """Return the manifest that is stored for this key; None if this is anything else."""
         raw = bytes(content) if len(content) == MANIFEST_BYTES else b""
         if not raw or raw[_BODY.size :] != seal.key(_MANIFEST, key, raw[: _BODY.size]):
             return None
@@ -83,7 +83,7 @@ class Manifest(NamedTuple):
         return manifest
 
     def cut(self, content: memoryview) -> list[memoryview]:
-        """The parts of an object's bytes."""
+        """Return the parts of an object's bytes."""
         return [content[at : at + self.part_bytes] for at in range(0, self.length, self.part_bytes)]
 
 
@@ -98,7 +98,7 @@ class LargeObjects:
         """Of all stores together, so that a part's time does not pass while many others are sent."""
 
     def manifest_of(self, block: BlockRef, content: Buffer) -> Manifest | None:
-        """The manifest that was loaded in place of an object; None if it is an object's content."""
+        """Return the manifest that was loaded in place of an object; None if it is an object's content."""
         return Manifest.decode(self._seal, block.key, content)
 
     async def store(self, block: BlockRef, content: memoryview) -> None:

@@ -76,7 +76,7 @@ class Lists:
         self._next_page: dict[str, int] = {}
 
     async def names(self) -> list[str]:
-        """All names, in order. Raises a TransferError if the pool does not answer."""
+        """Return all names, in order. Raises a TransferError if the pool does not answer."""
         slots = [self._slot(number) for number in range(MAX_NAMES)]
         there = await self._client.present(slots, ASK_S)
         if None in there:
@@ -85,7 +85,7 @@ class Lists:
         return sorted({name for one in found if one is not None and (name := _name(one))})
 
     async def pages(self, name: str) -> AsyncIterator[Page]:
-        """The pages of a name, in the order in which they were written."""
+        """Yield the pages of a name, in the order in which they were written."""
         missing, number = 0, 0
         while missing < MISSING_PAGES and number < MAX_PAGES:
             block = self._page(name, number)

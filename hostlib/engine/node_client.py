@@ -58,7 +58,7 @@ class NodeClient:
 
     @property
     def is_host(self) -> bool:
-        """Whether this process has the client that the node's others use."""
+        """Return whether this process has the client that the node's others use."""
         return self._host is not None
 
     @property
@@ -70,7 +70,7 @@ class NodeClient:
 
     @property
     def is_answering(self) -> bool:
-        """Whether any storage node answers, as far as this process knows."""
+        """Return whether any storage node answers, as far as this process knows."""
         if not self._reach.allows(time.monotonic()):
             return False
         return self._client is None or self._client.is_answering
@@ -80,8 +80,8 @@ class NodeClient:
         return self._endpoint.stats.report() if self._endpoint is not None else {}
 
     async def open(self) -> BlockClient:
-        """The client, open. ConfigError if another process has it with other settings, or the address is in
-        use by something else."""
+        """Return the open client. Raises ConfigError if another process has it with other settings, or the
+        address is in use by something else."""
         async with self._opening:
             if not self._is_open():
                 self._client = await self._opened()
@@ -93,25 +93,25 @@ class NodeClient:
         return await self._with_client(block, lambda client: client.get(block))
 
     async def get_into(self, block: BlockRef, buffer: memoryview) -> FetchedBlock:
-        """As `Client.get_into`."""
+        """Do what `Client.get_into` does."""
         return await self._with_client(block, lambda client: client.get_into(block, buffer))
 
     async def put(
         self, block: BlockRef, content: Buffer, *, replicas: int = 1, at_least: int | None = None
     ) -> None:
-        """As `Client.put`."""
+        """Do what `Client.put` does."""
         await self._with_client(
             block, lambda client: client.put(block, content, replicas=replicas, at_least=at_least)
         )
 
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
-        """As `Client.present`."""
+        """Do what `Client.present` does."""
         if not blocks:
             return []
         return await self._with_client(blocks[0], lambda client: client.present(blocks, within_s))
 
     async def delete(self, block: BlockRef) -> bool:
-        """As `Client.delete`."""
+        """Do what `Client.delete` does."""
         return await self._with_client(block, lambda client: client.delete(block))
 
     async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:

@@ -149,11 +149,12 @@ class ObjectPool:
 
     @property
     def is_answering(self) -> bool:
-        """Whether any storage node answers, as far as is known."""
+        """Return whether any storage node answers, as far as is known."""
         return self._client.is_answering
 
     async def prefix(self, blocks: Sequence[BlockRef]) -> int:
-        """How many of the objects are there, from the first one on, as far as storage nodes say in time."""
+        """Return how many of the objects are there, from the first one on, as far as storage nodes say in
+        time."""
         found = 0
         async with self._looking_up() as present:
             for start in range(0, len(blocks), QUESTIONS_IN_FLIGHT):
@@ -166,7 +167,7 @@ class ObjectPool:
         return found
 
     async def present(self, blocks: Sequence[BlockRef]) -> list[bool]:
-        """Which of the objects are there, as far as storage nodes say in time."""
+        """Return which of the objects are there, as far as storage nodes say in time."""
         there: list[bool] = []
         async with self._looking_up() as present:
             for start in range(0, len(blocks), QUESTIONS_IN_FLIGHT):
@@ -213,7 +214,7 @@ class ObjectPool:
         return [one_moved is True for one_moved in moved]
 
     async def fetch(self, block: BlockRef) -> memoryview | None:
-        """An object whose length is not known; None if it can't be had."""
+        """Return an object whose length is not known; None if it can't be had."""
         if not await self._ready():
             return None
         started_s = now_s()
@@ -413,5 +414,5 @@ class ObjectPool:
 
 
 def now_s() -> float:
-    """Time of the event loop that runs."""
+    """Return the time of the event loop that runs."""
     return asyncio.get_running_loop().time()

@@ -78,7 +78,7 @@ class KvPool(ObjectPool):
             return True
 
     async def exists(self, block_keys: Sequence[bytes], first: int = 0) -> int:
-        """How many blocks of a chain are there from number `first` on, of every rank.
+        """Return how many blocks of a chain are there from number `first` on, of every rank.
 
         Asks about few blocks (`hostlib.engine.prefix_search`), about each one's last objects, which are
         stored when the others are held (`store_blocks`). So a block that is counted may lack an object, or be
@@ -140,7 +140,7 @@ class KvPool(ObjectPool):
         return True
 
     def references(self, block_keys: Sequence[bytes], index: int, rank: int = 0) -> list[BlockRef]:
-        """A rank's objects of one group of layers, of a prompt's blocks from the first one on."""
+        """Return a rank's objects of one group of layers, of a prompt's blocks from the first one on."""
         return self.run_references(block_keys, index, rank=rank)
 
     def run_references(
@@ -153,7 +153,7 @@ class KvPool(ObjectPool):
         first: int = 0,
         parent: bytes | None = None,
     ) -> list[BlockRef]:
-        """A rank's objects of one group of layers, of a run of neighbouring blocks of a prompt.
+        """Return a rank's objects of one group of layers, of a run of neighbouring blocks of a prompt.
 
         `first` is the number of the run's first block in the prompt, `parent` the key of the block before it:
         None if there is none. May be called in any thread.

@@ -39,7 +39,7 @@ class PrefixSearch:
 
     @property
     def found(self) -> int:
-        """Number of blocks from the first one on that every shard has, as far as is known."""
+        """Return the number of blocks from the first one on that every shard has, as far as is known."""
         return min(self._end, *self._there)
 
     def end_at(self, block: int) -> None:

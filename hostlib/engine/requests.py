@@ -92,7 +92,7 @@ Request = Get | Put | Delete | Hinted | Present
 
 
 def parse_request(frame: Frame) -> Request | Cancel:
-    """The request in a frame; ValueError if there is none."""
+    """Return the request in a frame; raises ValueError if there is none."""
     said, body = frame
     number, what = _whole(said.get("n"), 1, _MAX_NUMBER), said.get("do")
     if what == "cancel":
@@ -125,12 +125,12 @@ def parse_request(frame: Frame) -> Request | Cancel:
 
 
 def block_fields(block: BlockRef) -> list[Any]:
-    """A block as it is named in a request."""
+    """Return a block as it is named in a request."""
     return [block.key.hex(), *block[1:]]
 
 
 def parse_block(named: Any) -> BlockRef:
-    """The block that is named so; ValueError if it is none that a message can name."""
+    """Return the block that is named so; raises ValueError if it is none that a message can name."""
     if not isinstance(named, list) or len(named) != len(BlockRef._fields) or not isinstance(named[0], str):
         raise ValueError("not the fields of a block")
     name, depth, chain_blocks, parent, recompute_ms, homes = named
@@ -149,7 +149,7 @@ def parse_block(named: Any) -> BlockRef:
 
 
 def parse_addresses(given: Any, most: int) -> list[str]:
-    """At most so many IPv4 addresses; ValueError for anything else."""
+    """Return at most so many IPv4 addresses; raises ValueError for anything else."""
     if not isinstance(given, list) or len(given) > most:
         raise ValueError("not a list of addresses")
     return [str(IPv4Address(one)) for one in given if isinstance(one, str)]

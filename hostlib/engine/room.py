@@ -24,7 +24,7 @@ class Room:
 
     @property
     def held_bytes(self) -> int:
-        """Number of bytes that are taken."""
+        """Return the number of bytes that are taken."""
         return self._held_bytes
 
     def take_now(self, size: int) -> bool:

@@ -263,7 +263,7 @@ class Guest:
         return self._fetched(block, frame, memoryview(frame[1]))
 
     async def get_into(self, block: BlockRef, buffer: memoryview) -> FetchedBlock:
-        """As `Client.get_into`."""
+        """Do what `Client.get_into` does."""
         frame = await self._get(block, len(buffer))
         length = len(frame[1])
         if length > len(buffer):
@@ -274,23 +274,23 @@ class Guest:
     async def put(
         self, block: BlockRef, content: Buffer, *, replicas: int = 1, at_least: int | None = None
     ) -> None:
-        """As `Client.put`."""
+        """Do what `Client.put` does."""
         said = {"do": "put", "block": block_fields(block), "replicas": replicas, "at_least": at_least}
         await self._ask(block, said, memoryview(content).nbytes, content)
 
     async def delete(self, block: BlockRef) -> bool:
-        """As `Client.delete`."""
+        """Do what `Client.delete` does."""
         said = {"do": "delete", "block": block_fields(block)}
         return (await self._ask(block, said))[0].get("deleted") is True
 
     async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
-        """As `Client.hint`."""
+        """Do what `Client.hint` does."""
         said = {"do": "hint", "block": block_fields(block), "hint": int(hint), "seconds": seconds}
         outcome = (await self._ask(block, said))[0].get("outcome")
         return HintOutcome(outcome) if outcome in set(HintOutcome) else HintOutcome.NO_ANSWER
 
     async def present(self, blocks: Sequence[BlockRef], within_s: float) -> list[bool | None]:
-        """As `Client.present`."""
+        """Do what `Client.present` does."""
         answers: list[bool | None] = []
         loop = asyncio.get_running_loop()
         until_s = loop.time() + within_s

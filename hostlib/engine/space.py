@@ -79,22 +79,22 @@ class KvSpace:
 
     @property
     def shard_count(self) -> int:
-        """Number of ranks whose KV differs: so many times each object of a block is stored."""
+        """Return the number of ranks whose KV differs: so many times each object of a block is stored."""
         return self.tensor_parallel if self.shards is None else self.shards
 
     @property
     def ranks_of_shard(self) -> int:
-        """Number of neighbouring ranks that hold the same KV."""
+        """Return the number of neighbouring ranks that hold the same KV."""
         return self.tensor_parallel // self.shard_count
 
     @property
     def block_bytes(self) -> int:
-        """Of one shard of one block, all its objects together."""
+        """Return the bytes of one shard of one block, all its objects together."""
         return sum(self.object_bytes)
 
     @cached_property
     def descriptor(self) -> bytes:
-        """What sharers compare, as one canonical line of JSON."""
+        """Return what sharers compare, as one canonical line of JSON."""
         shared = asdict(self)
         for name in _NOT_COMPARED:
             del shared[name]
@@ -118,7 +118,7 @@ class KvSpace:
             )
 
     def descriptor_key(self, seal: Seal) -> bytes:
-        """Where the parameters of this name are kept."""
+        """Return where the parameters of this name are kept."""
         return seal.key(_DESCRIPTOR, self.name.encode())
 
     def named(self, model: str) -> KvSpace:
@@ -136,7 +136,7 @@ class KvSpace:
             yield chain.extend(token_ids[start : start + self.block_tokens])
 
     def object_key(self, seal: Seal, block_key: bytes, index: int, rank: int = 0) -> bytes:
-        """The key under which a rank's part of one object of a block is stored.
+        """Return the key under which a rank's part of one object of a block is stored.
 
         Ranks that hold the same KV get the same key. A block of a single object has its own key.
         """

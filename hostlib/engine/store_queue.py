@@ -31,7 +31,7 @@ class StoreQueue:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of the stores that have room and have not ended. It is 0 when no store waits."""
+        """Return the bytes of the stores that have room and have not ended. It is 0 when no store waits."""
         return self._room.held_bytes
 
     def take(self, size: int) -> bool:

@@ -83,16 +83,17 @@ class Blending:
         self._cost, self._share, self._scale_s = cost, share, scale_s
 
     def plan(self, request: Request, prefix_blocks: int, alone: Sequence[int] = ()) -> BlendPlan | None:
-        """What there is to blend behind so many blocks; None: nothing."""
+        """Return what there is to blend behind so many blocks; None: nothing."""
         return plan_blend(request, prefix_blocks, self._cost.block_tokens, self._share, alone)
 
     def planned(self, request: Request, prefix_blocks: int, chunks: Chunks) -> BlendPlan | None:
-        """The same, now that it is known who has what."""
+        """Return the same, now that it is known who has what."""
         plan = self.plan(request, prefix_blocks)
         return None if plan is None else self.plan(request, prefix_blocks, chunks.alone(plan))
 
     def admits(self, gate: Gate, plan: BlendPlan, homes: Sequence[Hashable], load: Load) -> int | None:
-        """How many of the chunks that the node does not hold, by home, to fetch; None: compute exactly."""
+        """Return how many of the chunks that the node does not hold, by home, to fetch; None: compute
+        exactly."""
         alone_s = self._scale_s(self._cost.prefill_s(self._cost.block_tokens))
         work_s = self.work_s(plan)
 
@@ -107,7 +108,7 @@ class Blending:
         return self._scale_s(self._cost.blend_s(plan.work))
 
     def rest_s(self, plan: BlendPlan, idle_s: float) -> float:
-        """What is left to compute once all is loaded, if the GPU had been idle so long until then."""
+        """Return what is left to compute once all is loaded, if the GPU had been idle so long until then."""
         real_idle_s = idle_s / self._scale_s(1.0)
         return self._scale_s(self._cost.blend_rest_s(plan.work, real_idle_s))
 

@@ -22,7 +22,7 @@ class EvictionOrder(Generic[Key]):
         raise NotImplementedError
 
     def used(self, key: Key) -> bool:
-        """Whether `key` is in the tier; it was used then."""
+        """Return whether `key` is in the tier; it was used then."""
         raise NotImplementedError
 
     def remove(self, key: Key) -> None:
@@ -30,7 +30,7 @@ class EvictionOrder(Generic[Key]):
         raise NotImplementedError
 
     def evict(self) -> Key:
-        """The block that leaves the tier, which is not empty."""
+        """Remove the block that leaves the tier, which is not empty, and return it."""
         raise NotImplementedError
 
     def keys(self) -> Iterable[Key]:
@@ -55,7 +55,7 @@ class LruOrder(EvictionOrder[Key]):
         self._order.use(key)
 
     def used(self, key: Key) -> bool:
-        """Whether `key` is in the tier; it was used then."""
+        """Return whether `key` is in the tier; it was used then."""
         return self._order.used(key)
 
     def remove(self, key: Key) -> None:
@@ -63,7 +63,7 @@ class LruOrder(EvictionOrder[Key]):
         self._order.remove(key)
 
     def evict(self) -> Key:
-        """The block that leaves the tier, which is not empty."""
+        """Remove the block that leaves the tier, which is not empty, and return it."""
         return self._order.evict()
 
     def keys(self) -> Iterable[Key]:
@@ -93,14 +93,14 @@ class BlockValues(Generic[Key]):
         self._values: dict[Key, float] = {}
 
     def of(self, key: Key) -> float:
-        """Of a block that nobody used yet: as much as a first block used once."""
+        """Return the value of a block that nobody used yet: as much as a first block used once."""
         value = self._values.get(key)
         if value is None:
             value = self._values[key] = self._floor + self._recompute_s(0)
         return value
 
     def used(self, chain: Sequence[Key]) -> None:
-        """A request used this chain."""
+        """Record that a request used this chain."""
         value = 0.0
         for depth in range(len(chain) - 1, -1, -1):
             key = chain[depth]
@@ -146,7 +146,7 @@ class ValueOrder(EvictionOrder[Key]):
             heapq.heapify(self._heap)
 
     def used(self, key: Key) -> bool:
-        """Whether `key` is in the tier; it was used then."""
+        """Return whether `key` is in the tier; it was used then."""
         if key not in self._touched:
             return False
         self.touch(key)
@@ -157,7 +157,7 @@ class ValueOrder(EvictionOrder[Key]):
         del self._touched[key]
 
     def evict(self) -> Key:
-        """The block that leaves the tier, which is not empty."""
+        """Remove the block that leaves the tier, which is not empty, and return it."""
         while True:
             value, touched, key = heapq.heappop(self._heap)
             if self._touched.get(key) == (value, touched):

@@ -91,7 +91,8 @@ class Gate:
         self._block_tokens = block_tokens
 
     def admits(self, depths: Sequence[int], homes: Sequence[Hashable], chain_blocks: int, load: Load) -> int:
-        """How many of the missing blocks, from the first on, to fetch; by place in the chain and by home.
+        """Return how many of the missing blocks, from the first on, to fetch; they come by place in the chain
+        and by home.
 
         What is held behind a block that is not fetched is of no use: it would be computed with it. Where
         only the first of the missing blocks are known to be somewhere, `homes` has no more than these: what
@@ -118,7 +119,7 @@ class Gate:
         last_s: float,
         load: Load,
     ) -> int | None:
-        """How many of the missing chunks, by home, to fetch and blend; None: compute exactly.
+        """Return how many of the missing chunks, by home, to fetch and blend; None: compute exactly.
 
         `exact_s`: to compute everything behind the prefix; `work_s(k)`: to blend when k of the missing are
         fetched, the others computed by themselves included; `last_s`: of that its last layer.

@@ -20,7 +20,7 @@ class Block(Protocol):
 
     @property
     def key(self) -> bytes:
-        """The name under which it is kept."""
+        """Return the name under which it is kept."""
 
     @property
     def depth(self) -> int:
@@ -54,14 +54,14 @@ class Remaining(Generic[B]):
         """Time of the node's GPU, if nothing had to be loaded."""
 
     def kept(self, chunks: Mapping[int, B]) -> list[B]:
-        """What the node holds afterwards; `chunks`: blocks that may be blended, by place."""
+        """Return what the node holds afterwards; `chunks`: blocks that may be blended, by place."""
         if self.blended is None:
             return list(self.chain)
         plan, _ = self.blended
         return [*self.chain[: plan.exact_blocks], *(chunks[place] for place in plan.places)]
 
     def new(self, chunks: Mapping[int, B]) -> list[B]:
-        """What was computed exactly, or as a chunk by itself, and that nobody is known to have."""
+        """Return what was computed exactly, or as a chunk by itself, and that nobody is known to have."""
         exact = [self.chain[place] for place in self.computed]
         exact = [block for block in exact if block.key not in self.sources]
         if self.blended is None:
@@ -102,7 +102,7 @@ class Prefill:
     def remaining(
         self, request: Request, chain: Sequence[B], sources: Mapping[bytes, str], had: Chunks | None
     ) -> Remaining[B]:
-        """What is left of a request; `had`: its chunks, where there are any."""
+        """Return what is left of a request; `had`: its chunks, where there are any."""
         hits = prefix_blocks(chain, sources)
         plan = self.blending.planned(request, hits, had) if self.blending and had is not None else None
         if self.blending is not None and had is not None and plan is not None:

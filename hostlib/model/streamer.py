@@ -72,7 +72,8 @@ class BandwidthMeter:
         self._measured_s = float("-inf")
 
     def report(self, got_bytes: float, began_s: float, ended_s: float) -> None:
-        """A chunk of so many bytes came from its first request to its last reply; never above the link's."""
+        """Count a chunk of so many bytes that came from its first request to its last reply; the rate is
+        never above the link's."""
         if got_bytes <= 0:
             return
         least_s = got_bytes / self._link_bytes_per_s
@@ -80,7 +81,7 @@ class BandwidthMeter:
         self._measured_s = ended_s
 
     def bytes_per_s(self, now_s: float) -> float:
-        """What the next chunk is expected to come at."""
+        """Return what the next chunk is expected to come at."""
         believed = now_s - self._measured_s <= self._believed_s
         return self._bytes_per_s if believed else self._link_bytes_per_s
 
@@ -109,7 +110,7 @@ class Streamer:
         self._chunk_blocks = chunk_blocks
 
     def next(self, now_s: float, waits: Waits) -> Chunk | None:
-        """The chunk to fetch, or to compute, now; None at the end of the chain."""
+        """Return the chunk to fetch, or to compute, now; None at the end of the chain."""
         if not self._left:
             return None
         rung = self._choose(now_s, waits)
@@ -138,7 +139,7 @@ class Streamer:
 
 
 def mean_level(levels: Mapping[str, int]) -> float | None:
-    """Of blocks counted by level, those that came; None where none did."""
+    """Return the mean level of blocks counted by level, of those that came; None where none did."""
     came = {int(level): count for level, count in levels.items() if level != TEXT}
     blocks = sum(came.values())
     return round(sum(level * count for level, count in came.items()) / blocks, 4) if blocks else None

@@ -64,7 +64,7 @@ RULES: dict[str, Callable[[Callable[[int], float]], TierRule[Any]]] = {
 
 
 def make_rule(name: str, recompute_s: Callable[[int], float]) -> TierRule[Any]:
-    """A rule by name; raises TierRuleError that lists the names."""
+    """Return the rule of that name; raises TierRuleError that lists the names."""
     if name not in RULES:
         raise TierRuleError(f"no rule for tiers {name!r}: choose one of {', '.join(RULES)}")
     return RULES[name](recompute_s)

@@ -48,7 +48,7 @@ class LocalTiers(Generic[Key]):
         """What DRAM holds and the GPU holds, too."""
 
     def use(self, key: Key) -> TierName | None:
-        """Where the block is, None for nowhere; one in DRAM moves to the GPU."""
+        """Return where the block is, None for nowhere; one in DRAM moves to the GPU."""
         if self._gpu.used(key):
             self.stats.gpu_hits += 1
             return "gpu"
@@ -60,7 +60,8 @@ class LocalTiers(Generic[Key]):
         return None
 
     def keep(self, chain: Sequence[Key]) -> None:
-        """A request used this chain: it is in the GPU now. Its first blocks, which most share, leave last."""
+        """Take note that a request used this chain: it is in the GPU now. Its first blocks, which most share,
+        leave last."""
         self._rule.used(chain)
         gpu, below = self._gpu, self._below
         for key in chain:  # nothing of it leaves to make room for the rest
@@ -71,7 +72,7 @@ class LocalTiers(Generic[Key]):
                 self._raise(key, key in below)
 
     def place(self, key: Key) -> None:
-        """The block came unasked: into DRAM, if it is nowhere yet and there is any."""
+        """Take a block that came unasked into DRAM, if it is nowhere yet and there is any."""
         if key not in self and self._dram_blocks:
             self._put_below(key)
 
@@ -83,7 +84,7 @@ class LocalTiers(Generic[Key]):
         return {*self._gpu.keys(), *self._below.keys()}
 
     def holders(self, key: Key) -> tuple[TierName, ...]:
-        """The tiers that hold the block, nearest first."""
+        """Return the tiers that hold the block, nearest first."""
         gpu: tuple[TierName, ...] = ("gpu",) if key in self._gpu else ()
         dram: tuple[TierName, ...] = ("dram",) if key in self._below or key in self._copies else ()
         return gpu + dram

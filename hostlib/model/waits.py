@@ -12,7 +12,8 @@ QUEUED, PROBING, MERGED, POOL, HOME = "queued", "probing", "merged", "pool", "ho
 
 
 def waits(fetched: FetchedChain, began_s: float, ended_s: float) -> dict[str, float]:
-    """Seconds by what was waited for, as the block that came last tells it; they add up to the fetch.
+    """Return the seconds by what was waited for, as the block that came last tells it; they add up to the
+    fetch.
 
     queued: for the node's own windows. probing: for the first fragment, which says whether and how long the
     block is, and at the end of a chain for who says that there is no more. Then, for the rest of the block:
@@ -37,7 +38,7 @@ def waits(fetched: FetchedChain, began_s: float, ended_s: float) -> dict[str, fl
 
 
 def origin(block: FetchedBlock) -> str:
-    """Where most of a block's fragments came from."""
+    """Return where most of a block's fragments came from."""
     if block.from_pool:
         return POOL
     if 2 * block.merged_fragments > block.fragments:
@@ -46,7 +47,7 @@ def origin(block: FetchedBlock) -> str:
 
 
 def block_record(block: FetchedBlock, depth: int) -> dict[str, Any]:
-    """A block for a request's record; times are CLOCK_MONOTONIC's."""
+    """Return a block for a request's record; times are CLOCK_MONOTONIC's."""
     return {
         "key": block.key.hex(),
         "depth": depth,

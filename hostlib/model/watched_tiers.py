@@ -18,7 +18,7 @@ class WatchedTiers(LocalTiers[bytes]):
         self._told: set[bytes] = set()
 
     def changed(self) -> tuple[list[bytes], list[bytes]]:
-        """What came, and what left, since it was asked last."""
+        """Return what came, and what left, since it was asked last."""
         touched, told = self._touched, self._told
         came = [key for key in touched if key in self and key not in told]
         left = [key for key in touched if key not in self and key in told]

@@ -39,15 +39,16 @@ class Core(Protocol):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether it is the one in C, which takes datagrams as bytes; the one in Python hands over views."""
+        """Return whether it is the one in C, which takes datagrams as bytes; the one in Python hands over
+        views."""
 
     @property
     def Request(self) -> type[lane.Request[Any]]:
-        """One fragment that is asked for or offered."""
+        """Return the class of requests: one fragment that is asked for or offered."""
 
     @property
     def RoundTrips(self) -> type[lane.RoundTrips]:
-        """How long a home takes to answer."""
+        """Return how long a home takes to answer."""
 
     @property
     def Lane(self) -> type[lane.Lane[Any]]:
@@ -56,8 +57,8 @@ class Core(Protocol):
     def receive(
         self, sock: socket.socket, port: int, room: memoryview, /
     ) -> tuple[Mapping[str, Sequence[Buffer]], int, int, int, int]:
-        """What waits, by sender, where that is worth it as views of `room`; datagrams, bytes, datagrams from
-        other ports; drops, or -1."""
+        """Return what waits, by sender, where that is worth it as views of `room`; datagrams, bytes,
+        datagrams from other ports; drops, or -1."""
 
     def send(
         self,
@@ -70,16 +71,16 @@ class Core(Protocol):
         together: bool,
         /,
     ) -> tuple[int, int]:
-        """How many left, and their bytes; OSError."""
+        """Send datagrams; return how many left, and their bytes. Raises OSError."""
 
     def total(self, datagrams: list[bytes], /) -> int:
-        """Their bytes."""
+        """Return the bytes of all datagrams."""
 
     def serve_gets(
         self, datagrams: Sequence[Buffer], at: int, shelf: tuple[Any, ...], epoch: int,
         backlog_ms: Callable[[int], int], replies: list[bytes], /,
     ) -> Served | None:  # fmt: skip
-        """A run of GETs for blocks in DRAM is answered."""
+        """Answer a run of GETs for blocks in DRAM."""
 
     def new_requests(self, owner: Any, first: int, end: int, /) -> list[lane.Request[Any]]:
         """Requests for fragments from the first to before the last."""
@@ -91,40 +92,41 @@ class Core(Protocol):
         self, requests: list[Any], at: int, kind: type[Any], sequence: int, now_s: float, tenant: int,
         epoch: int, /,
     ) -> list[bytes]:  # fmt: skip
-        """The GETs of requests whose owners are of a kind."""
+        """Return the GETs of requests whose owners are of a kind."""
 
     def take_values(
         self, datagrams: Sequence[Buffer], at: int, active: Mapping[bytes, Any], tenant: int,
         tag_state: bytes, now_s: float, members_epoch: int, /,
     ) -> tuple[int, int, int, int, int, list[tuple[Any, int]]] | None:  # fmt: skip
-        """A run of VALUEs: how many; from home, merged; epoch and backlog in ms of the homes; fetches
-        that are COMPLETE, have LEARNED from their probes, or whose probes are at a place."""
+        """Take a run of VALUEs; return how many; from home, merged; epoch and backlog in ms of the homes;
+        fetches that are COMPLETE, have LEARNED from their probes, or whose probes are at a place."""
 
     def tag_state(self, key: bytes, /) -> bytes:
-        """A hash for tags that has read its key."""
+        """Return a hash for tags that has read its key."""
 
     def encode_puts(
         self, requests: list[Any], at: int, template: bytes, sequence: int, content: Buffer,
         tags: list[bytes], tag_state: bytes, /,
     ) -> list[bytes]:  # fmt: skip
-        """The PUTs of a run of requests."""
+        """Return the PUTs of a run of requests."""
 
     def take_acks(
         self, datagrams: Sequence[Buffer], at: int, requests: list[Any], most: int, tenant: int, content: int,
         now_s: float, target_ms: int, /,
     ) -> tuple[int, int, list[tuple[int, int]]] | None:  # fmt: skip
-        """A run of PUT_ACKs: how many, epoch, fragments with backlogs above the target."""
+        """Take a run of PUT_ACKs; return how many, epoch, and fragments with backlogs above the target."""
 
     def put_run(self, datagrams: list[bytes], at: int, /) -> tuple[int, int]:
-        """How many are fragments of one write; the first of them that is its first one, or how many."""
+        """Return how many are fragments of one write; the first of them that is its first one, or how
+        many."""
 
     def keep(
         self, values: dict[int, Any], datagrams: list[bytes], at: int, count: int, fragments: int, /
     ) -> int:
-        """How many of a run were kept before all fragments were there."""
+        """Return how many of a run were kept before all fragments were there."""
 
     def join(self, values: Mapping[int, Any], fragments: int, /) -> tuple[bytes, bytes]:
-        """A block's content and tags."""
+        """Return a block's content and tags."""
 
     def encode_acks(
         self, datagrams: list[bytes], at: int, count: int, flags: int, write: int, epoch: int,
@@ -133,17 +135,17 @@ class Core(Protocol):
         """The PUT_ACKs of a run, or the REFUSEDs if there is a reason, are appended."""
 
     def copy(self, data: Buffer, /) -> bytes:
-        """The same bytes; with the compiled core other threads go on meanwhile."""
+        """Return the same bytes; with the compiled core other threads go on meanwhile."""
 
 
 class CompiledCore(Core, Protocol):
     """The core in C: what tests compare with Python besides."""
 
     def tags(self, tag_state: bytes, messages: list[bytes], kind: int = ..., /) -> bytes:
-        """Of messages with values, one behind the other."""
+        """Return the tags of messages with values, one behind the other."""
 
     def crc32(self, data: bytes, plainly: bool = False, /) -> int:
-        """As zlib's."""
+        """Return the CRC-32 that zlib computes."""
 
 
 PYTHON: Core = PythonCore()

@@ -39,7 +39,7 @@ class BuildError(HostlibError):
 
 
 def library(extra_flags: tuple[str, ...] = (), folder: Path = FOLDER, module: str = MODULE) -> Path:
-    """Where the shared object of these sources is, or would be."""
+    """Return where the shared object of these sources is, or would be."""
     digest = hashlib.sha256(" ".join((sys.version, *_flags_of(folder), *extra_flags)).encode())
     for path in _sources(folder):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

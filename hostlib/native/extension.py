@@ -17,7 +17,7 @@ from hostlib.native.build import library
 
 
 def load(module: str, path: Path) -> Any:
-    """The module in a shared object; ImportError."""
+    """Return the module in a shared object; raises ImportError."""
     loader = ExtensionFileLoader(module, str(path))
     spec = spec_from_file_location(module, path, loader=loader)
     assert spec is not None
@@ -27,7 +27,7 @@ def load(module: str, path: Path) -> Any:
 
 
 def compiled(module: str, folder: Path) -> Any | None:
-    """The module of these sources; None where it is absent."""
+    """Return the module of these sources; None where it is absent."""
     return None if os.environ.get("WEIR_PURE") == "1" else _compiled(module, folder)
 
 

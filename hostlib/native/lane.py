@@ -89,12 +89,12 @@ class Lane(FlowWindow, Generic[Owner]):
 
     @property
     def waits(self) -> bool:
-        """Whether anything has not been sent yet, or is to be sent again."""
+        """Return whether anything has not been sent yet, or is to be sent again."""
         return bool(self._waiting)
 
     @property
     def busy(self) -> bool:
-        """Whether anything waits or is in flight."""
+        """Return whether anything waits or is in flight."""
         return bool(self._waiting or self._in_flight)
 
     @property
@@ -110,7 +110,7 @@ class Lane(FlowWindow, Generic[Owner]):
         return len(self._in_flight)
 
     def oldest_s(self) -> float | None:
-        """When the request that has been in flight longest was first sent; None if none is."""
+        """Return when the request that has been in flight longest was first sent; None if none is."""
         return min((request.first_sent_s for request in self._in_flight), default=None)
 
     def add(self, requests: Sequence[Request[Owner]]) -> None:
@@ -201,7 +201,7 @@ class Lane(FlowWindow, Generic[Owner]):
         return math.inf
 
     def expire(self, now_s: float) -> tuple[list[Request[Owner]], list[Request[Owner]]]:
-        """What timed out: (queued again, past the deadline and dropped)."""
+        """Return what timed out: (queued again, past the deadline and dropped)."""
         if now_s < self.earliest_timeout_s():
             return [], []
         # What waits at the home is not lost: the queue may have grown since the timeout was set.

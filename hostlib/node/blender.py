@@ -25,7 +25,7 @@ seconds; None: none of the request is worth blending."""
 
 
 def blend_all(plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float) -> int | None:
-    """The gate that always opens."""
+    """Blend every missing chunk: a gate that always opens."""
     return len(missing)
 
 
@@ -42,7 +42,8 @@ class Blender:
     alone_ms: int = 0
 
     def references(self, request: Request) -> dict[int, BlockRef]:
-        """The request's chunks by place; for the pool each is the first block of a chain of its own."""
+        """Return the request's chunks by place; for the pool each is the first block of a chain of its
+        own."""
         return {
             place: BlockRef(key, recompute_ms=self.alone_ms)
             for place, key in enumerate(self.key_space.chunks(request.chunks))

@@ -93,7 +93,8 @@ class ClientGate:
     def blends(
         self, blending: Blending, plan: BlendPlan, missing: Sequence[BlockRef], gpu_wait_s: float
     ) -> int | None:
-        """How many of the chunks that the node does not hold to fetch and blend; None: compute exactly."""
+        """Return how many of the chunks that the node does not hold to fetch and blend; None: compute
+        exactly."""
         homes = [self._client.home(block) for block in missing]
         return blending.admits(self._gate, plan, homes, self._load(gpu_wait_s))
 

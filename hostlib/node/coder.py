@@ -66,7 +66,7 @@ class Coder:
         return [(stored, fragments * wire.VALUE_BYTES) for stored, fragments in self._sizes.stored(key)]
 
     def decoding_s(self) -> float:
-        """How long a block that comes now waits for its turn."""
+        """Return how long a block that comes now waits for its turn."""
         return max(0.0, self._decoder_free_s - self._now_s())
 
     async def encode(self, encode_s: float | None = None) -> None:
@@ -93,7 +93,7 @@ class Coder:
         return wait_s
 
     def ready_s(self, blocks: Iterable[FetchedBlock], decode_s: float) -> float:
-        """When these, which have arrived, will have been decoded, each in `decode_s`; 0 for none."""
+        """Return when these, which have arrived, will have been decoded, each in `decode_s`; 0 for none."""
         if not decode_s:
             return 0.0
         return max((self._ready_s(block, decode_s) for block in _by_arrival(blocks)), default=0.0)

@@ -53,12 +53,12 @@ the GPU is busy it may ask. At least one is missing."""
 
 
 async def fetch_all(missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
-    """The gate that always opens."""
+    """Admit every missing block: a gate that always opens."""
     return Admitted(len(missing), 0)
 
 
 async def fetch_none(missing: Sequence[BlockRef], gpu_wait_s: Callable[[], float]) -> Admitted:
-    """The gate that never opens: a node that has its own memory alone."""
+    """Admit no block: the gate of a node that has its own memory alone."""
     return Admitted(0, len(missing))
 
 

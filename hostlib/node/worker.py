@@ -327,7 +327,7 @@ class WorkerProcess(HostProcess):
         }
 
     def result(self) -> dict[str, Any]:
-        """The counters, one record a request, and the latency of each block that was fetched."""
+        """Return the counters, one record a request, and the latency of each block that was fetched."""
         return {
             **self.report(),
             "get_ms": [round(1000 * latency_s, 3) for latency_s in self._client.get_latencies_s],

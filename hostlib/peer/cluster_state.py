@@ -91,7 +91,7 @@ class ClusterState:
             del self._stored[key]
 
     def node_reports(self, node: int, message: dict[str, Any]) -> None:
-        """A node's message (hostlib.node.routed); raises LineError for values that cannot be."""
+        """Take a node's message (hostlib.node.routed); raises LineError for values that cannot be."""
         of, now_s = self._nodes[node], self._now_s()
         of.held.update(keys_in(message, "held"))
         of.held.difference_update(keys_in(message, "gone"))

@@ -72,7 +72,7 @@ class Holdings:
         self.gone(node, list(self._held[node]))
 
     def locate(self, asker: str, keys: Sequence[bytes]) -> Located:
-        """Where the longest prefix of a chain's blocks is; of several nodes that waits least."""
+        """Return where the longest prefix of a chain's blocks is; of several nodes that waits least."""
         nodes: list[str] = []
         waits_s: dict[str, float] = {}
         ahead_s: dict[str, float] = {}

@@ -56,7 +56,7 @@ class IndexConfig(ProcessConfig):
 
     @property
     def block_s(self) -> float:
-        """Of a block on a node's link."""
+        """Return the seconds that a block takes on a node's link."""
         return self.block_fragments * 8 * VALUE_FRAME_BYTES / self.link_bit_s
 
 

@@ -41,7 +41,7 @@ class Lender:
         self.lending = Lending(index, address, tiers, lent, members)
 
     def backlog_ms(self) -> int:
-        """How long what is asked for now waits on the node's link."""
+        """Return how long what is asked for now waits on the node's link."""
         return self._node.backlog_ms()
 
     def report(self) -> dict[str, Any]:

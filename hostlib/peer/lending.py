@@ -68,11 +68,12 @@ class Lending:
 
     @property
     def joined(self) -> bool:
-        """Whether there is an index that listens."""
+        """Return whether there is an index that listens."""
         return self._writer is not None
 
     async def locate(self, missing: Sequence[BlockRef]) -> list[BlockRef]:
-        """The longest prefix of these blocks that other nodes hold, each with the node to ask for it."""
+        """Return the longest prefix of these blocks that other nodes hold, each with the node to ask for
+        it."""
         began_s, number = self._loop.time(), next(self._numbers)
         self.stats.asked += 1
         self._questions[number] = answer = self._loop.create_future()
@@ -94,7 +95,7 @@ class Lending:
         self._say({"promised": Counter(block.homes[0] for block in blocks)})
 
     def wait_s(self, node: str) -> float:
-        """What is left of what the index last said that a node has promised."""
+        """Return what is left of what the index last said that a node has promised."""
         return max(0.0, self._free_s.get(node, 0.0) - self._loop.time())
 
     def close(self) -> None:

@@ -109,7 +109,7 @@ class RouterProcess(HostProcess):
         }
 
     def result(self) -> dict[str, Any]:
-        """The counters, one record a routed request, and when the refused ones came."""
+        """Return the counters, a record of each routed request, and when the refused ones came."""
         return {
             **self.report(),
             "records": self._records,

@@ -55,7 +55,7 @@ class ServingConfig(ProcessConfig):
 
     @property
     def members(self) -> Members:
-        """The storage nodes, as far as the file knows."""
+        """Return the storage nodes, as far as the file knows."""
         try:
             return Members.of(self.homes, self.replicas)
         except ValueError as error:
@@ -63,7 +63,7 @@ class ServingConfig(ProcessConfig):
 
     @property
     def cost(self) -> CostModel:
-        """The cost model at real scale."""
+        """Return the cost model at real scale."""
         return replace(self._plain_cost, stored_share=self.sizes.stored_share)
 
     @property
@@ -88,7 +88,7 @@ class ServingConfig(ProcessConfig):
 
     @property
     def rungs(self) -> list[Rung]:
-        """What a stream chooses from, in the emulation; none where blocks have one level."""
+        """Return what a stream chooses from, in the emulation; none where blocks have one level."""
         sizes = self.sizes
         if not isinstance(sizes, Ladder):
             return []

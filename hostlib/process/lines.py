@@ -48,7 +48,7 @@ def in_lines(name: str, keys: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def keys_in(message: dict[str, Any], name: str) -> list[bytes]:
-    """The keys under that name, none where it is absent; raises LineError for what are none."""
+    """Return the keys under that name, none where it is absent; raises LineError for what are none."""
     try:
         keys = [bytes.fromhex(key) for key in message.get(name, ())]
         if any(len(key) != KEY_BYTES for key in keys):
@@ -59,7 +59,7 @@ def keys_in(message: dict[str, Any], name: str) -> list[bytes]:
 
 
 def listen_at(path: str) -> socket.socket:
-    """A socket that listens at once: others may come before the run begins. Raises ConfigError."""
+    """Return a socket that listens at once: others may come before the run begins. Raises ConfigError."""
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)

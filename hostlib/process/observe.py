@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value below which `share` of `values` lie (nearest rank); 0 for none."""
+    """Return the value below which `share` of `values` lie (nearest rank); 0 for none."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -68,7 +68,7 @@ class SelfObserver:
             self._timer.cancel()
 
     def report(self) -> dict[str, Any]:
-        """What was seen: wall and CPU seconds, their ratio, and how late timers were, in ms."""
+        """Return what was seen: wall and CPU seconds, their ratio, and how late timers were, in ms."""
         wall_s = time.monotonic() - self._started_s
         cpu_s = time.process_time() - self._started_cpu_s
         return {

@@ -54,14 +54,14 @@ class HostProcess(ABC):
 
     @abstractmethod
     def progress(self) -> dict[str, Any]:
-        """A small JSON object for the progress line."""
+        """Return a small JSON object for the progress line."""
 
     @abstractmethod
     def report(self) -> dict[str, Any]:
-        """All counters: what `report` is answered with. Its size does not grow with the run."""
+        """Return all counters: what `report` is answered with. Its size does not grow with the run."""
 
     def result(self) -> dict[str, Any]:
-        """The JSON object for the result file."""
+        """Return the JSON object for the result file."""
         return self.report()
 
     @abstractmethod
@@ -70,7 +70,8 @@ class HostProcess(ABC):
 
 
 def main(kind: type[Config], open_host: Callable[[Config], HostProcess], arguments: list[str]) -> int:
-    """The command line of a host process; `open_host` is called within the event loop."""
+    """Run the command line of a host process; `open_host` is called within the event loop. Return the exit
+    code."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: python -m hostlib.storage.storage|worker|router|index CONFIG.json", file=sys.stderr)
         return 2

@@ -40,12 +40,12 @@ class Place(NamedTuple):
     key: bytes
 
     def name(self) -> bytes:
-        """Of its record on disk; names sort as places do."""
+        """Return the name of its record on disk; names sort as places do."""
         return _NAME.pack(*self)
 
     @classmethod
     def of_name(cls, name: bytes) -> Place:
-        """The other way round; struct.error for what is no name."""
+        """Return the place that has this name; raises struct.error for what is no name."""
         return cls(*_NAME.unpack(name))
 
 
@@ -63,7 +63,7 @@ class Block:
         return len(self.tags) // wire.TAG_BYTES
 
     def value(self, fragment: int) -> bytes:
-        """Of one fragment, without padding."""
+        """Return the value of one fragment, without padding."""
         at = fragment * wire.VALUE_BYTES
         return self.content[at : at + wire.VALUE_BYTES]
 
@@ -94,7 +94,7 @@ class Header(NamedTuple):
 
 
 def encode_record(place: Place, age: int, block: Block | Derived) -> bytes:
-    """The record of a block; `age` numbers records in the order in which they were written."""
+    """Return the record of a block; `age` numbers records in the order in which they were written."""
     if isinstance(block, Derived):
         kind, write, length, tags, content = KIND_DERIVED, 0, block.length, b"", b""
     else:
@@ -111,7 +111,8 @@ def record_bytes(block: Block | Derived) -> int:
 
 
 def read_header(place: Place, record: wire.Buffer) -> Header:
-    """What a record says about itself; UnreadableError if it is not this place's or not whole."""
+    """Return what a record says about itself; raises UnreadableError if it is not this place's or not
+    whole."""
     try:
         magic, version, kind, tenant, age, write, length, _, key = _RECORD.unpack_from(record)
     except struct.error:
@@ -127,7 +128,7 @@ def read_header(place: Place, record: wire.Buffer) -> Header:
 
 
 def read_first_tag(place: Place, record: wire.Buffer) -> bytes | None:
-    """The tag of fragment 0 as a record has it, without reading the rest; None for a derived block.
+    """Return the tag of fragment 0 as a record has it, without reading the rest; None for a derived block.
 
     Damage there is not noticed. UnreadableError as in `read_header`.
     """
@@ -139,7 +140,7 @@ def read_first_tag(place: Place, record: wire.Buffer) -> bytes | None:
 def decode_record(
     place: Place, record: wire.Buffer, copy: Callable[[wire.Buffer], bytes] = bytes
 ) -> Block | Derived:
-    """The block in a record, copied from there; UnreadableError if any bit of it is wrong."""
+    """Return the block in a record, copied from there; raises UnreadableError if any bit of it is wrong."""
     record = memoryview(record)
     header = read_header(place, record)
     head = bytearray(record[: _RECORD.size])

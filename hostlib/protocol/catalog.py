@@ -44,8 +44,8 @@ class Entry(NamedTuple):
 def make_page(
     places: Sequence[Place], start: Place, wanted: Callable[[Place], tuple[int, int] | None]
 ) -> bytes:
-    """The value of a KEYS message: of the sorted `places`, from `start` on, those for which `wanted` gives
-    content id and fragments."""
+    """Return the value of a KEYS message: of the sorted `places`, from `start` on, those for which `wanted`
+    gives content id and fragments."""
     entries: list[bytes] = []
     at = bisect_left(places, start)
     end = min(len(places), at + EXAMINED_A_PAGE)
@@ -59,8 +59,8 @@ def make_page(
 
 
 def read_page(value: wire.Buffer, fresh: int = 0) -> tuple[Place, list[Entry]]:
-    """Where to go on, and the blocks of a page; `fresh` has a bit for each. MalformedError for anything
-    else."""
+    """Return where to go on, and the blocks of a page; `fresh` has a bit for each. Raises MalformedError for
+    anything else."""
     try:
         following = Place(*_PLACE.unpack_from(value))
         listed = enumerate(_ENTRY.iter_unpack(memoryview(value)[_PLACE.size :]))

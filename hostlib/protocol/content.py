@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
 
 def block_content(key: bytes, block_bytes: int) -> bytes:
-    """The `block_bytes` that the block `key` holds."""
+    """Return the `block_bytes` that the block `key` holds."""
     return shake_128(key).digest(block_bytes)
 
 
 def derived_write(key: bytes) -> int:
-    """The content id of a block that was there from the start: the same at all of its homes, never 0."""
+    """Return the content id of a block that was there from the start: the same at all of its homes, never
+    0."""
     digest = blake2b(key, digest_size=8, person=b"weir derived").digest()
     return int.from_bytes(digest, "big") or 1
 
 
 def sealed_block(seal: Seal, key: bytes, write: int, content: bytes) -> Block:
-    """The block with this content as its writer makes it."""
+    """Return the block with this content as its writer makes it."""
     fragments = wire.fragment_count(len(content))
     values = (content[at : at + wire.VALUE_BYTES] for at in range(0, len(content), wire.VALUE_BYTES))
     tags = (seal.tag(key, at, fragments, write, value) for at, value in enumerate(values))
@@ -45,7 +46,7 @@ Content = Callable[[bytes, int], bytes]
 
 
 def derivation(seal: Seal, content: Content = block_content) -> Derive:
-    """What makes the blocks that one tenant's storage nodes hold from the start; keeps the latest."""
+    """Return what makes the blocks that one tenant's storage nodes hold from the start; keeps the latest."""
 
     @lru_cache(maxsize=2048)
     def derive(place: Place, length: int) -> Block:

@@ -26,7 +26,7 @@ from typing import Any
 
 
 class HostlibError(Exception):
-    """Root of the tree."""
+    """Any error of `hostlib`: the root of their tree."""
 
 
 class ConfigError(HostlibError):

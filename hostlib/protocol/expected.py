@@ -41,7 +41,8 @@ class ExpectedBlock(NamedTuple):
 
 
 def expectation(tenant: int, blocks: Iterable[tuple[BlockRef, int]], epoch: int) -> Iterator[bytes]:
-    """The messages that tell of blocks, each with its length in fragments; the first MAX_TOLD of them."""
+    """Yield the messages that tell of blocks, each with its length in fragments; the first MAX_TOLD of
+    them."""
     entries = [_entry(block, fragments) for block, fragments in islice(blocks, MAX_TOLD)]
     for at in range(0, len(entries), ENTRIES):
         value = b"".join(entries[at : at + ENTRIES])
@@ -55,7 +56,7 @@ def _entry(block: BlockRef, fragments: int) -> bytes:
 
 
 def read_expected(value: wire.Buffer) -> list[ExpectedBlock]:
-    """The blocks in a message; raises MalformedError."""
+    """Return the blocks in a message; raises MalformedError."""
     if len(value) % _ENTRY.size:
         raise MalformedError("length")
     blocks = [ExpectedBlock._make(fields) for fields in _ENTRY.iter_unpack(value)]

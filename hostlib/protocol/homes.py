@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def home_of(key: bytes, nodes: Sequence[str]) -> str:
-    """The address in `nodes` with the highest hash together with `key`."""
+    """Return the address in `nodes` with the highest hash together with `key`."""
     home, highest = nodes[0], b""
     for node in nodes:  # `home_order` has the rule; asked for each new block, so without its tuples
         weight = blake2b(node.encode(), key=key, digest_size=8).digest()
@@ -25,7 +25,8 @@ def home_of(key: bytes, nodes: Sequence[str]) -> str:
 
 
 def home_order(key: bytes, nodes: Sequence[str]) -> list[str]:
-    """All addresses in `nodes`, the highest hash first: a block's R homes are the first R that are up."""
+    """Return all addresses in `nodes`, the highest hash first: a block's R homes are the first R that are
+    up."""
     weighed = [(blake2b(node.encode(), key=key, digest_size=8).digest(), node) for node in nodes]
     weighed.sort(reverse=True)
     return [node for _, node in weighed]

@@ -87,12 +87,13 @@ class Members:
 
     @classmethod
     def of(cls, addresses: Iterable[str], replicas: int = 1) -> Members:
-        """All of them up, numbered in the order of their addresses, so that every host numbers them alike."""
+        """Return a list with all of them up, numbered in the order of their addresses, so that every host
+        numbers them alike."""
         ordered = sorted(set(addresses), key=IPv4Address)
         return cls(0, replicas, tuple(Member(at, address) for at, address in enumerate(ordered, 1)))
 
     def order(self, key: bytes) -> tuple[Member, ...]:
-        """All nodes in the order in which they are the key's homes, whatever their state."""
+        """Return all nodes in the order in which they are the key's homes, whatever their state."""
         order = self._orders.get(key)
         if order is None:
             if len(self._orders) >= _ORDERS_KEPT:
@@ -103,18 +104,18 @@ class Members:
         return order
 
     def homes(self, key: bytes, replicas: int | None = None) -> tuple[Member, ...]:
-        """Who shall hold the key: the first R that are not down."""
+        """Return who shall hold the key: the first R that are not down."""
         alive = [member for member in self.order(key) if member.state is not State.DOWN]
         return tuple(alive[: replicas or self.replicas])
 
     def homes_are_joining(self, key: bytes) -> bool:
-        """Whether no home of the key is up: those that are joining may lack what others hold that were given
-        it in their place, wherever these come in the key's order."""
+        """Return whether no home of the key is up: those that are joining may lack what others hold that were
+        given it in their place, wherever these come in the key's order."""
         return all(home.state is not State.UP for home in self.homes(key))
 
     def down_homes(self, key: bytes) -> tuple[Member, ...]:
-        """Who is down and may have been given the key: all that come before the last of R homes that are up,
-        or all if no home is up."""
+        """Return who is down and may have been given the key: all that come before the last of R homes that
+        are up, or all if no home is up."""
         down, up, ends = [], 0, not self.homes_are_joining(key)
         for member in self.order(key):
             if member.state is State.DOWN:
@@ -125,7 +126,7 @@ class Members:
         return tuple(down)
 
     def is_home(self, number: int, key: bytes) -> bool:
-        """Whether the node holds the key as soon as it is there, whatever is known of its state."""
+        """Return whether the node holds the key as soon as it is there, whatever is known of its state."""
         before = 0
         for member in self.order(key):
             if member.number == number:
@@ -136,27 +137,28 @@ class Members:
         return False
 
     def at(self, address: str) -> Member | None:
-        """The node with this address."""
+        """Return the node with this address, or None."""
         return self._by_address.get(address)
 
     def is_down(self, address: str) -> bool:
-        """Whether a node with this address is in the list, and down."""
+        """Return whether a node with this address is in the list, and down."""
         member = self.at(address)
         return member is not None and member.state is State.DOWN
 
     def is_another(self, epoch_byte: int) -> bool:
-        """Whether a message's `epoch`, which is one modulo 256, is of another list than this. Who is far
-        behind can't tell by it who has the later one; 0 is of a list that no controller made."""
+        """Return whether a message's `epoch`, which is one modulo 256, is of another list than this. Who is
+        far behind can't tell by it who has the later one; 0 is of a list that no controller made."""
         return epoch_byte not in (0, self.epoch & 0xFF)
 
     def encode(self) -> bytes:
-        """The value of a MEMBERS message."""
+        """Return the value of a MEMBERS message."""
         nodes = (_NODE.pack(m.number, m.state, int(IPv4Address(m.address))) for m in self.nodes)
         return _HEAD.pack(self.epoch, self.replicas, len(self.nodes)) + b"".join(nodes)
 
     @classmethod
     def decode(cls, value: wire.Buffer) -> Members:
-        """From the value of a MEMBERS message; MalformedError for anything that is none."""
+        """Return the list in the value of a MEMBERS message; raises MalformedError for anything that is
+        none."""
         try:
             epoch, replicas, count = _HEAD.unpack_from(value)
             if len(value) != _HEAD.size + count * _NODE.size:
@@ -189,7 +191,7 @@ class Refused:
         self._since_s = 0.0
 
     def takes(self, epoch: int, known: int, now_s: float) -> bool:
-        """Whether a host that knows a list takes another one that it hears of now."""
+        """Return whether a host that knows a list takes another one that it hears of now."""
         if is_later(epoch, known) or epoch == known:
             self._count = 0
             return epoch != known
@@ -246,8 +248,8 @@ def _suspected(members: Members, addresses: Iterable[str]) -> bytes:
 
 
 def suspects_in(value: wire.Buffer) -> frozenset[int]:
-    """The numbers of the storage nodes that a node suspects, by the value of its HELLO; of a value that is
-    no such list, none."""
+    """Return the numbers of the storage nodes that a node suspects, by the value of its HELLO; none of a
+    value that is no such list."""
     if len(value) != _SUSPECTS_BYTES:
         return frozenset()
     bits = int.from_bytes(value, "big")

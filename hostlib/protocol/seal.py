@@ -29,12 +29,13 @@ _PADDING = bytes(LEAF_BYTES)
 
 
 def new_content() -> int:
-    """A content id for one write of one block: 64 random bits, never 0."""
+    """Return a content id for one write of one block: 64 random bits, never 0."""
     return secrets.randbits(64) or 1
 
 
 def closed(proof: bytes) -> bytes:
-    """The tag of a first fragment whose write this proof deletes: who has no secret checks a proof by it."""
+    """Return the tag of a first fragment whose write this proof deletes: who has no secret checks a proof by
+    it."""
     return blake2b(proof, digest_size=wire.TAG_BYTES, person=b"weir proof").digest()
 
 
@@ -56,7 +57,7 @@ class Seal:
         self._leaves = blake2b(key=tag_key, digest_size=wire.TAG_BYTES, person=b"weir leaf")
 
     def key(self, *parts: bytes) -> bytes:
-        """The 16-byte key of what `parts` describe; each part counts with its length."""
+        """Return the 16-byte key of what `parts` describe; each part counts with its length."""
         named = blake2b(key=self.name_key, digest_size=wire.KEY_BYTES)
         for part in parts:
             named.update(len(part).to_bytes(8, "big"))
@@ -64,13 +65,13 @@ class Seal:
         return named.digest()
 
     def tag(self, key: bytes, fragment: int, fragments: int, content: int, value: Buffer) -> bytes:
-        """The 16-byte tag of one fragment; `value` without its padding."""
+        """Return the 16-byte tag of one fragment; `value` without its padding."""
         sealed = self._sealed(key, fragment, fragments, content, value)
         return sealed if fragment else closed(sealed)
 
     def proof(self, key: bytes, fragments: int, content: int, value: Buffer) -> bytes:
-        """The 16 bytes that delete one write of a block, whose first fragment holds `value`: its tag is their
-        hash. Nobody makes them without the secret, and they say nothing of any other write."""
+        """Return the 16 bytes that delete one write of a block, whose first fragment holds `value`: its tag
+        is their hash. Nobody makes them without the secret, and they say nothing of any other write."""
         return self._sealed(key, 0, fragments, content, value)
 
     def _sealed(self, key: bytes, fragment: int, fragments: int, content: int, value: Buffer) -> bytes:
@@ -90,7 +91,8 @@ class Seal:
         return hashed.digest()
 
     def is_genuine(self, message: wire.Message) -> bool:
-        """Whether the value in `message` was written under this secret, at this place, in this write."""
+        """Return whether the value in `message` was written under this secret, at this place, in this
+        write."""
         _, key, fragment, fragments, *_ = message
         tag = self.tag(key, fragment, fragments, message.content, message.value)
         return message.tenant == self.tenant and compare_digest(tag, message.tag)

@@ -10,7 +10,7 @@ MAX_TENANT = 0xFFFF
 
 
 def seal_of(tenant: int, secret: str | None) -> Seal:
-    """The seal of a tenant with a secret in hexadecimal; without one, of the public namespace."""
+    """Return the seal of a tenant with a secret in hexadecimal; without one, of the public namespace."""
     if not 0 <= tenant <= MAX_TENANT:
         raise ConfigError(f"tenant must be 0 to {MAX_TENANT}, not {tenant}")
     if secret is None:
@@ -24,5 +24,6 @@ def seal_of(tenant: int, secret: str | None) -> Seal:
 
 
 def name_key_of(tenant: int, secret: str | None) -> bytes:
-    """What keys of a trace's blocks are made under (`workload.keys`): nothing in the public namespace."""
+    """Return what keys of a trace's blocks are made under (`workload.keys`): nothing in the public
+    namespace."""
     return b"" if secret is None else seal_of(tenant, secret).name_key

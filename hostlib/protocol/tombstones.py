@@ -66,11 +66,11 @@ class Tombstone(NamedTuple):
     proof: bytes
 
     def name(self) -> bytes:
-        """Of its record on disk (`NOTE`)."""
+        """Return the name of its record on disk (`NOTE`)."""
         return _NAME.pack(_MARK, *self.place, self.write, self.proof)
 
     def deletes(self, write: int, first_tag: bytes) -> bool:
-        """Whether it is of this write, and its writer's."""
+        """Return whether it is of this write, and its writer's."""
         return write == self.write and closed(self.proof) == first_tag
 
 
@@ -97,7 +97,7 @@ class Tombstones:
         return tuple(self._deleted_s.get(place, ()))
 
     def forbids(self, place: Place, write: int, first_tag: bytes) -> bool:
-        """Whether this write of a block was deleted."""
+        """Return whether this write of a block was deleted."""
         return any(stone.deletes(write, first_tag) for stone in self._deleted_s.get(place, ()))
 
     def add(self, stone: Tombstone, deleted_s: float) -> bool:
@@ -139,7 +139,8 @@ class Tombstones:
                 self._forget(stone)
 
     def records(self) -> Iterator[tuple[Place, bytes]]:
-        """All there are, as entries of pages, in order; and of each tenant since when they are complete."""
+        """Yield all there are, as entries of pages, in order; and of each tenant since when they are
+        complete."""
         now_s = self.wall_s()
         made = [
             listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
@@ -186,7 +187,7 @@ class AgedStone(NamedTuple):
 
 
 def make_stones_page(entries: Sequence[tuple[Place, bytes]], start: Place) -> bytes:
-    """The value of a KEYS message: of the sorted `entries`, as many as fit from `start` on."""
+    """Return the value of a KEYS message: of the sorted `entries`, as many as fit from `start` on."""
     at = bisect_left(entries, start, key=lambda entry: entry[0])
     end = min(len(entries), at + PAGE_ENTRIES)
     while end < len(entries) and end > at + 1 and entries[end][0] == entries[end - 1][0]:
@@ -196,7 +197,7 @@ def make_stones_page(entries: Sequence[tuple[Place, bytes]], start: Place) -> by
 
 
 def read_stones_page(value: wire.Buffer) -> tuple[Place, list[AgedStone]]:
-    """Where to go on, and the tombstones of a page; MalformedError for anything else."""
+    """Return where to go on, and the tombstones of a page; raises MalformedError for anything else."""
     try:
         following = Place(*_PLACE.unpack_from(value))
         stones = [
@@ -209,13 +210,13 @@ def read_stones_page(value: wire.Buffer) -> tuple[Place, list[AgedStone]]:
 
 
 def encode_note(stone: Tombstone, deleted_s: float) -> bytes:
-    """The record of a tombstone on disk."""
+    """Return the record of a tombstone on disk."""
     head = struct.pack(">d", deleted_s)
     return _RECORD.pack(deleted_s, crc32(head, crc32(stone.name())))
 
 
 def decode_note(name: bytes, record: wire.Buffer) -> tuple[Tombstone, float] | None:
-    """The tombstone of a record, and when it was made; None for what is none, or damaged."""
+    """Return the tombstone of a record, and when it was made; None for what is none, or damaged."""
     try:
         mark, tenant, key, write, proof = _NAME.unpack(name)
         deleted_s, checksum = _RECORD.unpack(record)
@@ -228,13 +229,13 @@ def decode_note(name: bytes, record: wire.Buffer) -> tuple[Tombstone, float] | N
 
 
 def listed(stone: Tombstone, age_s: float) -> tuple[Place, bytes]:
-    """An entry of pages, with its place."""
+    """Return a tombstone as an entry of pages, with its place."""
     age = max(0, min(0xFFFFFFFF, round(age_s)))
     return stone.place, _ENTRY.pack(*stone.place, stone.write, stone.proof, age)
 
 
 def delete_message(stone: Tombstone, fragments: int, sequence: int, epoch: int = 0) -> bytes:
-    """A DELETE: whoever holds this write, whose block has so many fragments, is to forget it."""
+    """Return a DELETE: whoever holds this write, whose block has so many fragments, is to forget it."""
     return wire.encode(
         wire.Message(
             wire.OP_DELETE, stone.place.key, 0, fragments, sequence=sequence, tenant=stone.place.tenant,

@@ -27,7 +27,8 @@ class BlockRef(NamedTuple):
 def chain_references(
     keys: Sequence[bytes], recompute_ms: Callable[[int], int] = lambda depth: 0
 ) -> list[BlockRef]:
-    """The blocks of a chain with their places in it; `recompute_ms` of the block at a depth."""
+    """Return the blocks of a chain with their places in it; `recompute_ms` gives the time of the block at a
+    depth."""
     parents = [0, *map(fingerprint, keys[:-1])]
     return [
         BlockRef(key, depth, len(keys), parent, recompute_ms(depth))
@@ -64,12 +65,12 @@ class FetchedBlock(NamedTuple):
 
     @property
     def elapsed_s(self) -> float:
-        """From the first request on the wire to the checked block."""
+        """Return the seconds from the first request on the wire to the checked block."""
         return self.times.done_s - self.times.probe_sent_s
 
     @property
     def from_pool(self) -> bool:
-        """A block counts as served by the pool if more than half of its fragments were."""
+        """Return whether the pool served the block: more than half of its fragments."""
         return 2 * self.pool_fragments > self.fragments
 
 

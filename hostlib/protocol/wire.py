@@ -186,12 +186,12 @@ class Message(NamedTuple):
 def tagged_place(
     tenant: int, fragment: int, fragments: int, value_bytes: int, content: int, key: bytes
 ) -> bytes:
-    """What a tag covers besides the padded value: bytes 32 to 63 of the message."""
+    """Return what a tag covers besides the padded value: bytes 32 to 63 of the message."""
     return _PLACE.pack(tenant, fragment, fragments, value_bytes, content, key)
 
 
 def encode(message: Message) -> bytes:
-    """The UDP payload of a message; a field out of its range raises ValueError."""
+    """Return the UDP payload of a message; raises ValueError for a field out of its range."""
     (op, key, fragment, fragments, flags, generation, sequence, depth, chain, parent,
      backlog_ms, recompute_ms, tenant, content, homes, epoch, tag, value) = message  # fmt: skip
     value_bytes = len(value)
@@ -220,8 +220,8 @@ def encode_value(
     asked: Message, fragment: int, flags: int, fragments: int, content: int, epoch: int, backlog_ms: int,
     tag: bytes, value: Buffer,
 ) -> bytes:  # fmt: skip
-    """A VALUE that answers a GET: as `encode` of a message that echoes what `asked` says of the place, but
-    for the fragment.
+    """Return a VALUE that answers a GET: as `encode` of a message that echoes what `asked` says of the place,
+    but for the fragment.
 
     For who serves fragment after fragment of sealed blocks: `value` and `tag` have a right length.
     """
@@ -246,7 +246,7 @@ class Variants:
         self._parts = one[:2], one[4:8], one[12:34], one[36:]
 
     def of_write(self, fragments: int, content: int, epoch: int) -> Variants:
-        """The same for one write of the block."""
+        """Return the same for one write of the block."""
         one, write = self._encoded, _WRITE.pack(fragments, 0, content)
         return Variants(b"".join((one[:27], bytes((epoch,)), one[28:36], write, one[48:])))
 
@@ -257,7 +257,7 @@ class Variants:
 
 
 def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
-    """The message in a UDP payload; MalformedError or ChecksumError for anything else.
+    """Return the message in a UDP payload; raises MalformedError or ChecksumError for anything else.
 
     `value` is a slice of `datagram`: a view if that is one, valid as long as it is. With `trusting_values`
     the checksum of a VALUE is left out: for who checks its tag, which says more.
@@ -294,12 +294,12 @@ def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
 
 
 def op_of(datagram: Buffer) -> int:
-    """What the datagram says to be, whatever else it is; 0 for one that is too short."""
+    """Return what the datagram says to be, whatever else it is; 0 for one that is too short."""
     return datagram[1] if len(datagram) > 1 else 0
 
 
 def key_of(datagram: Buffer) -> bytes:
-    """The key in a message, if it is one."""
+    """Return the key in a message, if it is one."""
     return bytes(datagram[48:64])
 
 
@@ -310,7 +310,7 @@ def write_of(value: Buffer) -> tuple[int, int, int, int]:
 
 
 def fingerprint(key: bytes) -> int:
-    """How a block refers to its parent: the first 32 bits of the parent's key."""
+    """Return how a block refers to its parent: the first 32 bits of the parent's key."""
     return int.from_bytes(key[:4], "big")
 
 

@@ -99,7 +99,7 @@ class Patience:
         self._left_s += earned_s
 
     def is_over(self, now_s: float) -> bool:
-        """Whether it has taken all of it."""
+        """Return whether it has taken all of it."""
         return now_s - self._began_s >= self._left_s
 
 
@@ -111,13 +111,13 @@ class Shelf(Protocol):
     """Where copies go."""
 
     def lacks(self, entry: Entry) -> bool:
-        """Whether a block that a home of it lists is missing here, or here only by a later PUT."""
+        """Return whether a block that a home of it lists is missing here, or here only by a later PUT."""
 
     def keep(self, entry: Entry, block: Block) -> None:
         """Take a copy of a block that is lacking."""
 
     def has_room(self) -> bool:
-        """Whether more may come now."""
+        """Return whether more may come now."""
 
     def bury(self, aged: AgedStone) -> None:
         """Take what a peer says was deleted."""
@@ -208,7 +208,7 @@ class CatchUp:
         return False
 
     def on_reply(self, message: wire.Message, address: str) -> bool:
-        """A VALUE, NOT_FOUND, FOUND, KEYS or REFUSED; whether something here waited for it."""
+        """Take a VALUE, NOT_FOUND, FOUND, KEYS or REFUSED; return whether something here waited for it."""
         stones = message.flags & LIST_FLAGS
         asked = {
             wire.OP_VALUE: (wire.OP_GET,),

@@ -87,11 +87,11 @@ class GroupCommit:
 
     @property
     def waiting_records(self) -> int:
-        """Number of records to be written or deleted."""
+        """Return the number of records to be written or deleted."""
         return len(self._waiting) + len(self._writing) + len(self._deletes)
 
     def wait_s(self) -> float:
-        """How long what is offered now is going to wait, by the rate of the last commits."""
+        """Return how long what is offered now is going to wait, by the rate of the last commits."""
         return self._bytes / self._bytes_per_s if self._bytes_per_s else 0.0
 
     def put(self, place: Place, age: int, block: Block | Derived) -> None:
@@ -124,7 +124,7 @@ class GroupCommit:
         return write is not None
 
     def block(self, name: bytes) -> Block | Derived | None:
-        """A block whose record is not safe yet."""
+        """Return a block whose record is not safe yet."""
         write = self._waiting.get(name) or self._writing.get(name)
         return write.block if write is not None else None
 

@@ -44,7 +44,7 @@ class CommittedWork:
         self._free_s = max(now_s, self._free_s) + taken_s
 
     def wait_ms(self) -> int:
-        """How long it takes until all that was promised has left, as FOUND says it."""
+        """Return how long it takes until all that was promised has left, as FOUND says it."""
         if not self._fragment_s:
             return 0
         return min(0xFFFF, max(0, round(1000 * (self._free_s - asyncio.get_running_loop().time()))))

@@ -42,17 +42,17 @@ class Disk(Protocol):
     others than that of the event loop."""
 
     def write(self, batch: Batch) -> None:
-        """All of it or nothing; DiskFullError, DiskError."""
+        """Write all of a batch or nothing; raises DiskFullError or DiskError."""
 
     def sync(self) -> None:
         """Returns when what was written is on stable storage; DiskError if that can't be."""
 
     def read(self, name: bytes, take: Callable[[memoryview], T]) -> T | None:
-        """What `take` makes of a record, which is there for it as long as it runs; None if there is none.
-        UnreadableError."""
+        """Return what `take` makes of a record, which is there for it as long as it runs; None if there is
+        none. Raises UnreadableError."""
 
     def scan(self) -> Iterator[tuple[bytes, memoryview]]:
-        """All records in the order of their names; a view is valid until the next is asked for.
+        """Yield all records in the order of their names; a view is valid until the next is asked for. Raises
         UnreadableError where no more can be read."""
 
     def close(self) -> None:

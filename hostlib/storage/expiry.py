@@ -103,7 +103,7 @@ class Expiry:
             self._set_timer()
 
     def on_deleted(self, address: str, message: Message) -> bool:
-        """A storage node or the controller has obeyed; whether it was told to."""
+        """Take note that a storage node or the controller has obeyed; return whether it was told to."""
         name = Place(message.tenant, message.key), message.content
         telling = self._telling.get(name)
         if telling is None:

@@ -59,7 +59,7 @@ class Graveyard:
             done(None)
 
     def is_there(self) -> None:
-        """The node lives: tell the disk now and then."""
+        """Tell the disk now and then that the node lives."""
         now_s = self.stones.wall_s()
         if self._ssd is not None and now_s - self._said_alive_s >= ALIVE_EVERY_S:
             self._said_alive_s = now_s

@@ -139,8 +139,8 @@ class Joining:
             self._settle_task = self._spawn(self._settle())
 
     def is_home(self, key: bytes) -> bool:
-        """Whether this node takes PUTs of the block: by the newest list, or by one that a host may still
-        know. Who has no peers takes all."""
+        """Return whether this node takes PUTs of the block: by the newest list, or by one that a host may
+        still know. Who has no peers takes all."""
         if not self._address or not self.members.nodes:
             return True
         if self.members.is_home(self._number, key):
@@ -152,14 +152,14 @@ class Joining:
         return any(_is_home(members, self._address, key) for members, _ in self._recent)
 
     def made(self, place: Place) -> None:
-        """A PUT made a block here."""
+        """Take note that a PUT made a block here."""
         if not self._settled:
             self._fresh[place] = None
             if len(self._fresh) > 2 * FRESH_LOOK and len(self._fresh) & (FRESH_LOOK - 1) == 0:
                 self._fresh = {one: None for one in self._fresh if one in self._store}
 
     def is_fresh(self, place: Place) -> bool:
-        """Whether it came by a PUT before this node knew what other homes hold."""
+        """Return whether it came by a PUT before this node knew what other homes hold."""
         return place in self._fresh
 
     def lacks(self, entry: Entry) -> bool:

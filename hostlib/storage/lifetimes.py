@@ -79,7 +79,7 @@ class Lifetimes:
         return True
 
     def next_s(self) -> float | None:
-        """When the next one ends; None if there is none."""
+        """Return when the next one ends; None if there is none."""
         while self._order and self._ends.get(self._order[0].stone) != self._order[0]:
             heappop(self._order)
         return self._order[0].end_s if self._order else None
@@ -95,8 +95,8 @@ class Lifetimes:
         return over
 
     def drop(self, stone: Tombstone) -> bool:
-        """The write is deleted before its end; whether it had a lifetime. That stays on the disk until
-        `forget`."""
+        """Take note that the write is deleted before its end; return whether it had a lifetime. That stays on
+        the disk until `forget`."""
         if self._ends.pop(stone, None) is None:
             return False
         self._of_tenant[stone.place.tenant] -= 1

@@ -52,7 +52,7 @@ class SimulatedDisk:
         self._unsynced.clear()
 
     def synced(self, name: bytes) -> bytes | None:
-        """A record as it would be after a power cut, if nothing else were left."""
+        """Return a record as it would be after a power cut, if nothing else were left."""
         return self._safe.get(name)
 
     def read(self, name: bytes, take: Callable[[memoryview], T]) -> T | None:

@@ -84,7 +84,7 @@ class SsdTier:
 
     @property
     def lengths(self) -> Iterable[tuple[Place, int]]:
-        """Of all blocks, oldest first."""
+        """Return the lengths of all blocks in bytes, oldest first."""
         return ((place, entry.length) for place, entry in self._entries.items())
 
     @property
@@ -99,11 +99,11 @@ class SsdTier:
 
     @property
     def waiting_records(self) -> int:
-        """Number of records that are to be written or deleted."""
+        """Return the number of records that are to be written or deleted."""
         return self._commit.waiting_records
 
     def wait_s(self) -> float:
-        """How long what is kept now waits until it is on stable storage."""
+        """Return how long what is kept now waits until it is on stable storage."""
         return self._commit.wait_s()
 
     def length(self, place: Place) -> int:
@@ -111,12 +111,12 @@ class SsdTier:
         return self._entries[place].length
 
     def write_of(self, place: Place) -> int | None:
-        """The content id of a block that is here; None for a derived one."""
+        """Return the content id of a block that is here; None for a derived one."""
         entry = self._entries[place]
         return None if entry.derived else entry.write
 
     def get(self, place: Place) -> Block | Derived | None:
-        """The block, or None. UnreadableError if it was here and can't be had any more."""
+        """Return the block, or None. Raises UnreadableError if it was here and can't be had any more."""
         if place not in self._entries:
             return None
         try:

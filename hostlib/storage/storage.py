@@ -93,7 +93,7 @@ class StorageConfig(HostConfig):
 
     @property
     def members(self) -> Members:
-        """The storage nodes, as far as the file knows."""
+        """Return the storage nodes, as far as the file knows."""
         try:
             return Members.of(self.homes or [self.address], self.replicas)
         except ValueError as error:
@@ -101,7 +101,7 @@ class StorageConfig(HostConfig):
 
     @property
     def seal(self) -> Seal:
-        """Of the blocks in `preload`."""
+        """Return the seal of the blocks in `preload`."""
         return seal_of(self.tenant, self.secret)
 
 
@@ -146,7 +146,7 @@ class StorageProcess(HostProcess):
         await asyncio.get_running_loop().create_future()
 
     def progress(self) -> dict[str, Any]:
-        """What was served so far, and what waits."""
+        """Return what was served so far, and what waits."""
         stats = self._node.stats
         return {
             "gets": stats.gets,
@@ -161,7 +161,7 @@ class StorageProcess(HostProcess):
         }
 
     def report(self) -> dict[str, Any]:
-        """All counters."""
+        """Return all counters."""
         return {
             "backlog_ms": self._node.backlog_ms(),
             "caught_up": self._node.joining.caught_up,
@@ -196,7 +196,7 @@ class StorageProcess(HostProcess):
 
 
 def read_keys(path: Path) -> list[bytes]:
-    """The keys in a preload file; ConfigError says file, line and reason."""
+    """Return the keys in a preload file; raises ConfigError that says file, line and reason."""
     return [key for key, _ in read_preload(path)]
 
 

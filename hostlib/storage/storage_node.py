@@ -28,18 +28,13 @@ from hostlib.storage.store import BlockStore
 from hostlib.storage.store_options import Kept
 from hostlib.storage.successors import Successors
 from hostlib.storage.waiting_acks import WaitingAcks
+from hostlib.storage.waiting_gets import WaitingGets
 
 if TYPE_CHECKING:
     from hostlib.transport.transport import Transport
 
 log = logging.getLogger(__name__)
 
-MAX_WAITING_BLOCKS = 4096
-"""For the disk; a GET of one more is refused."""
-MAX_WAITING_OF_TENANT = MAX_WAITING_BLOCKS // 2
-"""Of them: one tenant can't take all the room."""
-MAX_WAITING_GETS = 256
-"""For one block."""
 MAX_WAITING_ORDERS = 4096
 """Answers to DELETEs and lifetimes that wait for the disk; one more is not heard, and who sent it repeats
 it."""
@@ -70,8 +65,7 @@ class StorageNode:
         self._reader = SsdReader(store, self._options.ssd_bytes_per_s, self._on_read)
         self._hinted = HintedBlocks(store, self._reader)
         self._expiry = Expiry(transport, store, self.joining, options.address, options.controller)
-        self._waiting: dict[Place, dict[tuple[str, int], wire.Message]] = {}
-        """GETs of blocks that are being read, by block, then by sender and fragment."""
+        self._gets = WaitingGets(self._reader)
         self._acks = WaitingAcks()
         self._orders_waiting = 0
         self._listing = Listing(store, self.joining, self._on_page)
@@ -82,7 +76,7 @@ class StorageNode:
 
     @property
     def members(self) -> Members:
-        """The newest list of storage nodes."""
+        """Return the newest list of storage nodes."""
         return self.joining.members
 
     def start(self) -> None:
@@ -92,7 +86,8 @@ class StorageNode:
         self._expiry.start()
 
     def backlog_ms(self, tenant: int | None = None) -> int:
-        """How long what a tenant asks for now waits: for the SSD, or on the link for what waits to leave."""
+        """Return how long what a tenant asks for now waits: for the SSD, or on the link for what waits to
+        leave."""
         link_bit_s = self._options.link_bit_s
         link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
         return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s(tenant))))
@@ -114,7 +109,7 @@ class StorageNode:
         self.joining.close()
 
     def crash(self) -> None:
-        """As if its machine lost its power: it does nothing any more, not even what it began."""
+        """Stop as if the machine lost its power: it does nothing any more, not even what it began."""
         self.close()
         self._store.abandon()
         self._transport.set_receiver(lambda address, datagrams: None)
@@ -261,33 +256,24 @@ class StorageNode:
     def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
         """The GET waits for its block, and what follows that in the chain is read next; False if too much
         waits."""
-        if place not in self._waiting:
-            if len(self._waiting) >= MAX_WAITING_BLOCKS:
-                return False
-            if self._reader.waiting(place.tenant) >= MAX_WAITING_OF_TENANT:
-                return False
-            self._waiting[place] = {}
-            self._reader.ask(place)
+        is_first = self._gets.add(address, message)
+        if is_first:
             behind = min(self._options.read_ahead_blocks, message.chain_blocks - message.depth - 1)
             following = self._successors.rest(place.key, behind)
             self._reader.read_ahead(Place(place.tenant, key) for key in following)
-        waiting = self._waiting[place]
-        if len(waiting) >= MAX_WAITING_GETS and (address, message.fragment) not in waiting:
-            return False
-        waiting[address, message.fragment] = message
-        return True
+        return is_first is not None
 
     def _on_read(self, place: Place, error: UnreadableError | None) -> None:
         """The block is in DRAM, or can't be had from the disk: then it is copied from another home."""
         backlog_ms = self.backlog_ms(place.tenant)
-        waiting = self._waiting.pop(place, {})
+        waiting = self._gets.take(place)
         if error is not None:
             self.stats.unreadable += 1
             self.joining.repair(place)
         why_not = wire.REFUSED_UNREADABLE if error is not None else 0
         if self.joining.in_doubt and place in self._store:
             why_not = wire.REFUSED_BUSY
-        for (address, _), message in waiting.items():
+        for address, message in waiting:
             if why_not:
                 replies = [wire.encode(self._refuse(message, why_not, backlog_ms))]
             else:

@@ -116,7 +116,8 @@ class BlockStore:
         return first
 
     def get(self, place: Place) -> Block | None:
-        """A complete block; None if it isn't here. UnreadableError if the disk can't give it back."""
+        """Return a complete block; None if it isn't here. Raises UnreadableError if the disk can't give it
+        back."""
         block = self._dram.get(place)
         if block is None:
             self.read_from_ssd(place)
@@ -140,7 +141,8 @@ class BlockStore:
         backlog_ms: Callable[[int], int],
         replies: list[bytes],
     ) -> Served | None:
-        """The answers to those datagrams from there on that are GETs of one tenant for blocks in DRAM."""
+        """Return the answers to those datagrams from there on that are GETs of one tenant for blocks in
+        DRAM."""
         served = self._core.serve_gets(datagrams, at, self._shelf, epoch, backlog_ms, replies)
         if served is not None:
             self.stats.dram_hits += served[0]
@@ -221,7 +223,7 @@ class BlockStore:
         return True
 
     def is_proven(self, stone: Tombstone) -> bool:
-        """Whether this write of the block is here, and the proof is its writer's."""
+        """Return whether this write of the block is here, and the proof is its writer's."""
         found = self.find(stone.place)
         if found is None or found[1] != stone.write:
             return False
@@ -229,7 +231,7 @@ class BlockStore:
         return tag is not None and stone.deletes(stone.write, tag)
 
     def lifetimes_of_held(self) -> list[Lifetime]:
-        """Those of the writes that are here; of one block no more than there are tombstones of it."""
+        """Return those of the writes that are here; of one block no more than there are tombstones of it."""
         held: dict[Place, list[Lifetime]] = {}
         for lifetime in self.lifetimes:
             found = self.find(lifetime.stone.place)
@@ -268,7 +270,7 @@ class BlockStore:
         return True
 
     def tenants(self) -> set[int]:
-        """Whose blocks are here."""
+        """Return whose blocks are here."""
         return {place.tenant for place in self.places()}
 
     def forget_tenant(self, tenant: int, which: Callable[[Place], bool]) -> int:
@@ -329,18 +331,18 @@ class BlockStore:
         return place in self._dram or (self._ssd is not None and place in self._ssd)
 
     def places(self) -> list[Place]:
-        """Of all blocks, in order."""
+        """Return the places of all blocks, in order."""
         held = set(self._dram)
         if self._ssd is not None:
             held.update(place for place, _ in self._ssd.lengths)
         return sorted(held)
 
     def on_ssd_only(self, place: Place) -> bool:
-        """Whether the block has to be read from SSD first."""
+        """Return whether the block has to be read from SSD first."""
         return place not in self._dram and self._ssd is not None and place in self._ssd
 
     def ssd_length(self, place: Place) -> int:
-        """Of a block on SSD, in bytes; 0 if it is not there any more."""
+        """Return the length of a block on SSD in bytes; 0 if it is not there any more."""
         return self._ssd.length(place) if self._ssd is not None and place in self._ssd else 0
 
     def read_from_ssd(self, place: Place) -> None:
@@ -350,7 +352,7 @@ class BlockStore:
             self._take_from_ssd(place, block, ahead=False)
 
     async def load(self, place: Place, ahead: bool) -> None:
-        """As `read_from_ssd`, while others go on; `ahead`: before anyone asked for it."""
+        """Do as `read_from_ssd`, while others go on; `ahead`: before anyone asked for it."""
         if self._ssd is None or place in self._dram:
             return
         block = await self._ssd.load(place)
@@ -367,20 +369,20 @@ class BlockStore:
 
     @property
     def has_disk(self) -> bool:
-        """Whether anything can be kept on stable storage."""
+        """Return whether anything can be kept on stable storage."""
         return self._ssd is not None
 
     def has_room(self) -> bool:
-        """Whether more may be on its way to the disk than is by now."""
+        """Return whether more may be on its way to the disk than is by now."""
         return self._ssd is None or self._ssd.waiting_bytes <= self._options.max_waiting_bytes
 
     @property
     def waiting_records(self) -> int:
-        """Number of blocks and tombstones that wait for the disk."""
+        """Return the number of blocks and tombstones that wait for the disk."""
         return self._ssd.waiting_records if self._ssd is not None else 0
 
     def commit_wait_s(self) -> float:
-        """How long a durable PUT waits for the disk now."""
+        """Return how long a durable PUT waits for the disk now."""
         return self._ssd.wait_s() if self._ssd is not None else 0.0
 
     def sizes(self) -> dict[str, int]:

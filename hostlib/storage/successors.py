@@ -42,7 +42,7 @@ class Successors:
         """By sender."""
 
     def seen(self, sender: str, key: bytes, depth: int, chain_blocks: int, parent: int) -> None:
-        """A GET or PUT of a block's first fragment."""
+        """Take note of a GET or PUT of a block's first fragment."""
         before = self._last.get(sender)
         place = self._last[sender] = _Place(key, depth, chain_blocks, parent)
         self._last.move_to_end(sender)
@@ -60,7 +60,7 @@ class Successors:
             before = key
 
     def rest(self, key: bytes, limit: int) -> list[bytes]:
-        """At most `limit` blocks that follow, nearest first."""
+        """Return at most `limit` blocks that follow, nearest first."""
         found: dict[bytes, None] = {}
         while len(found) < limit:
             following = self._next.get(key)

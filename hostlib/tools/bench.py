@@ -92,7 +92,8 @@ async def fetch(
     endpoint_options: EndpointOptions,
     pause_s: float = 0.0,
 ) -> dict[str, Any]:
-    """The node's end: `blocks` blocks in chains of `chain`, one after the other, a pause before each."""
+    """Fetch, as the node's end, `blocks` blocks in chains of `chain`, one after the other, a pause before
+    each."""
     endpoint = UdpEndpoint(NODE, endpoint_options)
     patient = ClientOptions(health=HealthOptions(silence_s=10.0))  # a busy machine is no dead home
     client = Client(endpoint, Members.of([HOME]), SEAL, patient)
@@ -113,7 +114,7 @@ async def fetch(
 async def put(
     keys: list[bytes], block_bytes: int, chain: int, endpoint_options: EndpointOptions
 ) -> dict[str, Any]:
-    """The node's end: a block for each key, `chain` of them at a time."""
+    """Put, as the node's end, a block for each key, `chain` of them at a time."""
     endpoint = UdpEndpoint(NODE, endpoint_options)
     patient = ClientOptions(health=HealthOptions(silence_s=10.0))
     client = Client(endpoint, Members.of([HOME]), SEAL, patient)
@@ -160,7 +161,7 @@ def _result(
 
 
 def main(arguments: list[str]) -> int:
-    """The command line."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m hostlib.tools.bench", description=__doc__)
     parser.add_argument("--blocks", type=int, default=4000)
     parser.add_argument("--block-bytes", type=int, default=16384)

@@ -59,7 +59,8 @@ class _Fetch:
 
 
 def main(arguments: list[str]) -> int:
-    """The command line; runs itself again with the sanitizers' runtime loaded first."""
+    """Run the command line, again in a process with the sanitizers' runtime loaded first; return the exit
+    code."""
     parser = argparse.ArgumentParser(prog="python -m hostlib.tools.fuzz", description=__doc__)
     parser.add_argument("--bursts", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)

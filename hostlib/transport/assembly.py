@@ -135,7 +135,7 @@ class Assembly:
 
 
 def is_whole_fragment(message: Message) -> bool:
-    """Whether a value has the length that its place asks for: 512 bytes, the last at least one."""
+    """Return whether a value has the length that its place asks for: 512 bytes, the last at least one."""
     if message.fragment + 1 == message.fragments:
         return len(message.value) > 0
     return len(message.value) == VALUE_BYTES and message.fragment < message.fragments

@@ -64,7 +64,7 @@ class EndpointOptions:
 
     @classmethod
     def of_link(cls, link_bit_s: float) -> EndpointOptions:
-        """For a link (0: unlimited) on which a batch of datagrams should take hardly any time.
+        """Return options for a link (0: unlimited) on which a batch of datagrams should take hardly any time.
 
         A batch leaves before its time, as if the link were faster than it is: on a slow one a node that asks
         a little later than others would find the first answers gone that it could have shared.
@@ -94,12 +94,13 @@ class EndpointStats:
 
     @property
     def egress_frame_bytes(self) -> int:
-        """What left as Ethernet frames: payload and headers, without preamble and checksum."""
+        """Return the bytes that left as Ethernet frames: payload and headers, without preamble and
+        checksum."""
         return self.sent_bytes + self.sent * FRAME_HEADER_BYTES
 
     @property
     def dropped(self) -> int:
-        """What was lost in this host rather than on the network: the host did not keep up."""
+        """Return what was lost in this host rather than on the network: the host did not keep up."""
         return self.queue_drops + self.socket_drops
 
     def report(self) -> dict[str, int]:
@@ -139,7 +140,7 @@ class UdpEndpoint:
         self._loop.add_reader(self._socket, self._on_readable)
 
     def set_receiver(self, receiver: Receiver) -> None:
-        """Where incoming datagrams go from now on."""
+        """Say where incoming datagrams go from now on."""
         self._receiver = receiver
 
     @property

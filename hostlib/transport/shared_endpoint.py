@@ -33,7 +33,7 @@ class Side:
 
     @property
     def queued_bytes(self) -> int:
-        """Of both sides: they wait for the same link."""
+        """Return the queued bytes of both sides: they wait for the same link."""
         return self._transport.queued_bytes
 
 

@@ -18,7 +18,7 @@ class Timer:
 
     @property
     def is_set(self) -> bool:
-        """Whether it is going to be called."""
+        """Return whether it is going to be called."""
         return self._handle is not None
 
     def at_latest(self, when_s: float) -> None:

@@ -23,7 +23,7 @@ class Transport(Protocol):
     """
 
     def set_receiver(self, receiver: Receiver) -> None:
-        """Where incoming datagrams go from now on."""
+        """Say where incoming datagrams go from now on."""
 
     def send(self, address: str, datagrams: Sequence[bytes]) -> None:
         """Send in order, without blocking; what the bounded queue can't hold is dropped and counted."""

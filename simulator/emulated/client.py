@@ -51,8 +51,8 @@ class EmulatedClient(Client):
         return sum(self.outstanding(1).values(), 0.0)
 
     def outstanding(self, unknown: int | None = None) -> dict[str, float]:
-        """The same by home; one of which nothing has come counts as so many fragments, or as a whole block,
-        as hosts count for their gate."""
+        """Return what is outstanding by home; a block of which nothing has come counts as so many fragments,
+        or as a whole block, as hosts count for their gate."""
         waiting: dict[str, float] = {}
         for transfer in self._transfers.values():
             block, missing = transfer.block, transfer.missing
@@ -78,8 +78,8 @@ class EmulatedClient(Client):
 
 
 def emulated_options(options: ClientOptions, machine: Machine) -> ClientOptions:
-    """Of a host process: its times are so many times as long here, and of a block that its home holds the
-    first window leaves, since an emulated block has few fragments."""
+    """Return the options of a host process. Its times are so many times as long here, and of a block that its
+    home holds the first window leaves, since an emulated block has few fragments."""
     lane, pace = options.lane, machine.pace
     lane = replace(
         lane,

@@ -105,7 +105,7 @@ class Process:
         return jobs
 
     def wake_up_s(self, now_s: float) -> float:
-        """What it takes to run again, besides what there is to do."""
+        """Return what it takes to run again, besides what there is to do."""
         share = self._cold.share(now_s - self._ran_s)
         if share > self._share:  # a rest that left it colder than what it has not yet touched again
             self._share, self._left = share, deque(self._cold.wakes_s)
@@ -117,7 +117,7 @@ class Process:
         return self._wake_s + longer_s
 
     def rest(self, now_s: float) -> None:
-        """Done; what came meanwhile is next."""
+        """Begin what came meanwhile."""
         self._ran_s = now_s
         self._awake = bool(self._jobs)
         if self._awake and self._cpu is not None:

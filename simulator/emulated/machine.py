@@ -22,12 +22,12 @@ class Carrier:
         return Process(self._cpu, machine.switch_wake_s, Cold((machine.switch_cold_s,), machine.rest_s))
 
     def store_process(self) -> Process:
-        """Of a storage node, or of an index."""
+        """Return the process of a storage node, or of an index."""
         machine = self.machine
         return Process(self._cpu, machine.host_wake_s, Cold((machine.store_cold_s,), machine.rest_s))
 
     def node_process(self, name: str) -> Process:
-        """Of a node and its client: the same."""
+        """Return the process of a node and its client, which is the same."""
         process = self._nodes.get(name)
         if process is None:
             machine = self.machine
@@ -40,11 +40,12 @@ class Carrier:
         return link_bit_s / (1 + header_share) if self.machine.cores else link_bit_s
 
     def timers(self, place: int) -> Timers | None:
-        """Of one node; None: what happens happens in time."""
+        """Return the timers of one node; None: what happens happens in time."""
         tick_s = self.machine.timer_s
         return Timers(tick_s, f"{self._seed} {place}") if tick_s else None
 
 
 def carrier_of(loop: Loop, machine: Machine, seed: int) -> Carrier | None:
-    """None where a scenario says nothing of a machine: its parts are then the plain ones."""
+    """Return the carrier, or None where a scenario says nothing of a machine: its parts are then the plain
+    ones."""
     return None if machine == Machine() else Carrier(loop, machine, seed)

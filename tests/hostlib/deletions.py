@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.errors import (
-    BlockNotFoundError,
-)
+from hostlib.protocol.errors import BlockNotFoundError
 from hostlib.protocol.members import State
+from tests.asynchronous import until
 from tests.hostlib.sealed import TENANT
 from tests.hostlib.world import NODE, World, key, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
-
-
-def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    run_virtual(main())
 
 
 async def is_found(client: Client, number: int) -> bool:
@@ -30,12 +22,6 @@ async def is_found(client: Client, number: int) -> bool:
     except BlockNotFoundError:
         return False
     return True
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(120):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def write_at(world: World, address: str, number: int) -> int:

@@ -14,7 +14,7 @@ from hostlib.peer.lender import Lender
 from hostlib.protocol.content import block_content
 from hostlib.protocol.members import Members
 from hostlib.transport.shared_endpoint import SharedEndpoint
-from tests.hostlib.loopback import until
+from tests.asynchronous import until
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL
 from tests.hostlib.world import BLOCK_BYTES, FRAGMENTS, key

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import read_page
@@ -17,6 +16,7 @@ from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, delete_message
 from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.store_options import StoreOptions
+from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.sealed import TENANT, fragments
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 
@@ -61,201 +61,178 @@ async def settled(world: World) -> None:
     await asyncio.sleep(3 * SETTLED_S)
 
 
-def test_who_is_no_home_takes_nothing_and_says_so_of_each_fragment() -> None:
-    async def main() -> None:
-        world = World(homes=4, replicas=2)
-        world.network.port(INTRUDER)
-        for number in range(BLOCKS):
-            strangers = [home for home in world.nodes if home not in world.homes(number)]
-            attack(world, strangers, number)
-        await asyncio.sleep(0.1)
-        assert all(not world.holders(number) for number in range(BLOCKS))
-        refused = [reply for home in world.nodes for _, reply in world.sent(home, wire.OP_REFUSED)]
-        assert {reply.generation for reply in refused} == {wire.REFUSED_NOT_HOME}
-        assert len(refused) == 2 * BLOCKS * FRAGMENTS
-        assert sum(node.stats.refused for node in world.nodes.values()) == len(refused)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_who_is_no_home_takes_nothing_and_says_so_of_each_fragment() -> None:
+    world = World(homes=4, replicas=2)
+    world.network.port(INTRUDER)
+    for number in range(BLOCKS):
+        strangers = [home for home in world.nodes if home not in world.homes(number)]
+        attack(world, strangers, number)
+    await asyncio.sleep(0.1)
+    assert all(not world.holders(number) for number in range(BLOCKS))
+    refused = [reply for home in world.nodes for _, reply in world.sent(home, wire.OP_REFUSED)]
+    assert {reply.generation for reply in refused} == {wire.REFUSED_NOT_HOME}
+    assert len(refused) == 2 * BLOCKS * FRAGMENTS
+    assert sum(node.stats.refused for node in world.nodes.values()) == len(refused)
 
 
-def test_blocks_outlive_their_homes_one_after_the_other_whatever_was_put_elsewhere() -> None:
-    async def main() -> None:
-        world = World(homes=4, replicas=2)
-        await put_all(world)
-        for number in range(BLOCKS):
-            attack(world, [home for home in world.nodes if home not in world.homes(number)], number)
-        await asyncio.sleep(0.1)
-        states = [UP] * 4
-        for dead in range(2):
-            world.kill(world.members.nodes[dead].address)
-            states[dead] = DOWN
-            world.announce(*states)
-            await settled(world)
-        for number in range(BLOCKS):
-            assert (await world.client.get(ref(number))).content == content(number)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_blocks_outlive_their_homes_one_after_the_other_whatever_was_put_elsewhere() -> None:
+    world = World(homes=4, replicas=2)
+    await put_all(world)
+    for number in range(BLOCKS):
+        attack(world, [home for home in world.nodes if home not in world.homes(number)], number)
+    await asyncio.sleep(0.1)
+    states = [UP] * 4
+    for dead in range(2):
+        world.kill(world.members.nodes[dead].address)
+        states[dead] = DOWN
+        world.announce(*states)
+        await settled(world)
+    for number in range(BLOCKS):
+        assert (await world.client.get(ref(number))).content == content(number)
 
 
 @pytest.mark.parametrize("same_write", [False, True])
-def test_what_is_put_to_a_home_that_stands_in_gives_way_to_what_the_other_home_had(same_write: bool) -> None:
+@in_virtual_time
+async def test_what_is_put_to_a_stand_in_gives_way_to_what_the_other_home_had(
+    same_write: bool,
+) -> None:
     """Also under the content id of what is there."""
-
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        await put_all(world)
-        gone = world.members.nodes[0].address
-        mine = [number for number in range(BLOCKS) if gone in world.homes(number)]
-        genuine = {number: write_at(world, gone, number) for number in mine}
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.01)
-        for number in mine:
-            write = genuine[number]
-            assert write is not None
-            attack(world, world.homes(number), number, write if same_write else GARBAGE_WRITE)
-        await settled(world)
-        replaced = [node.joining.catch_up.stats.replaced for node in world.nodes.values()]
-        assert sum(replaced) == len(mine)
-        for number in mine:
-            assert [write_at(world, home, number) for home in world.homes(number)] == [genuine[number]] * 2
-        world.kill(world.members.nodes[1].address)
-        world.announce(DOWN, DOWN, UP)
-        for number in range(BLOCKS):
-            assert (await world.client.get(ref(number))).content == content(number)
-
-    run_virtual(main())
+    world = World(homes=3, replicas=2)
+    await put_all(world)
+    gone = world.members.nodes[0].address
+    mine = [number for number in range(BLOCKS) if gone in world.homes(number)]
+    genuine = {number: write_at(world, gone, number) for number in mine}
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.01)
+    for number in mine:
+        write = genuine[number]
+        assert write is not None
+        attack(world, world.homes(number), number, write if same_write else GARBAGE_WRITE)
+    await settled(world)
+    replaced = [node.joining.catch_up.stats.replaced for node in world.nodes.values()]
+    assert sum(replaced) == len(mine)
+    for number in mine:
+        assert [write_at(world, home, number) for home in world.homes(number)] == [genuine[number]] * 2
+    world.kill(world.members.nodes[1].address)
+    world.announce(DOWN, DOWN, UP)
+    for number in range(BLOCKS):
+        assert (await world.client.get(ref(number))).content == content(number)
 
 
-def test_what_is_put_to_an_empty_home_that_returns_gives_way_to_what_the_other_home_has() -> None:
+@in_virtual_time
+async def test_what_is_put_to_an_empty_home_that_returns_gives_way_to_what_the_other_home_has() -> None:
     """On its disk, too."""
+    world = World(homes=3, replicas=2)
+    await put_all(world)
+    gone = world.members.nodes[0].address
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await settled(world)
+    world.disks[gone] = type(world.disks[gone])(seed=5)
+    node = world.restart(gone)
+    node.start()
+    mine = [number for number in range(BLOCKS) if gone in world.homes(number, 3)[:2]]
+    for number in range(BLOCKS):
+        attack(world, [gone], number)
+    world.announce(JOINING, UP, UP)
+    await until(lambda: node.joining.caught_up)
+    world.announce(UP, UP, UP)
+    await settled(world)
+    world.kill(gone)
+    world.restart(gone)  # what its disk has
+    mine = [number for number in range(BLOCKS) if gone in world.homes(number)]
+    world.network.dead |= {member.address for member in world.members.nodes[1:]}
+    for number in mine:
+        if world.homes(number)[0] == gone:
+            assert (await world.client.get(ref(number))).content == content(number)
+        assert write_at(world, gone, number) != GARBAGE_WRITE
 
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        await put_all(world)
-        gone = world.members.nodes[0].address
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await settled(world)
-        world.disks[gone] = type(world.disks[gone])(seed=5)
-        node = world.restart(gone)
-        node.start()
-        mine = [number for number in range(BLOCKS) if gone in world.homes(number, 3)[:2]]
-        for number in range(BLOCKS):
-            attack(world, [gone], number)
-        world.announce(JOINING, UP, UP)
-        async with asyncio.timeout(60):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
+
+@in_virtual_time
+async def test_a_list_that_was_replaced_counts_for_a_moment() -> None:
+    world = World(homes=3, replicas=1)
+    world.network.port(INTRUDER)
+    number = next(n for n in range(BLOCKS) if world.homes(n)[0] == world.members.nodes[0].address)
+    home = world.homes(number)[0]
+    world.announce(DOWN, UP, UP)
+    stand_in = world.homes(number)[0]
+    world.announce(JOINING, UP, UP)
+    assert home == world.homes(number)[0]
+    node = world.nodes[stand_in]
+    assert node.joining.is_home(key(number))
+    for _ in range(20):  # however many lists come
         world.announce(UP, UP, UP)
-        await settled(world)
-        world.kill(gone)
-        world.restart(gone)  # what its disk has
-        mine = [number for number in range(BLOCKS) if gone in world.homes(number)]
-        world.network.dead |= {member.address for member in world.members.nodes[1:]}
-        for number in mine:
-            if world.homes(number)[0] == gone:
-                assert (await world.client.get(ref(number))).content == content(number)
-            assert write_at(world, gone, number) != GARBAGE_WRITE
-
-    run_virtual(main())
+        world.announce(UP, UP, JOINING)
+    await asyncio.sleep(SETTLED_S + 0.1)
+    assert not node.joining.is_home(key(number))
 
 
-def test_a_list_that_was_replaced_counts_for_a_moment() -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=1)
-        world.network.port(INTRUDER)
-        number = next(n for n in range(BLOCKS) if world.homes(n)[0] == world.members.nodes[0].address)
-        home = world.homes(number)[0]
-        world.announce(DOWN, UP, UP)
-        stand_in = world.homes(number)[0]
-        world.announce(JOINING, UP, UP)
-        assert home == world.homes(number)[0]
-        node = world.nodes[stand_in]
-        assert node.joining.is_home(key(number))
-        for _ in range(20):  # however many lists come
-            world.announce(UP, UP, UP)
-            world.announce(UP, UP, JOINING)
-        await asyncio.sleep(SETTLED_S + 0.1)
-        assert not node.joining.is_home(key(number))
-
-    run_virtual(main())
-
-
-def test_nobody_adds_to_what_another_host_puts() -> None:
+@in_virtual_time
+async def test_nobody_adds_to_what_another_host_puts() -> None:
     """The intruder knows the content id: of a home that has the block already."""
-
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        first, second = world.homes(1)
-        world.network.dead.add(second)
-        put = asyncio.create_task(world.client.put(ref(1), content(1), durable=True, replicas=2))
-        while (write := write_at(world, first, 1)) is None:
-            await asyncio.sleep(0.0005)
-        world.network.dead.discard(second)
-        world.network.deliver_burst(INTRUDER, second, garbage(1, write)[1:])
-        await put
-        world.network.dead.add(first)
-        assert (await world.client.get(ref(1))).content == content(1)
-
-    run_virtual(main())
+    world = World(homes=2, replicas=2)
+    first, second = world.homes(1)
+    world.network.dead.add(second)
+    put = asyncio.create_task(world.client.put(ref(1), content(1), durable=True, replicas=2))
+    while (write := write_at(world, first, 1)) is None:
+        await asyncio.sleep(0.0005)
+    world.network.dead.discard(second)
+    world.network.deliver_burst(INTRUDER, second, garbage(1, write)[1:])
+    await put
+    world.network.dead.add(first)
+    assert (await world.client.get(ref(1))).content == content(1)
 
 
-def test_of_a_tenants_hosts_the_one_that_leaves_most_incomplete_gives_way() -> None:
-    async def main() -> None:
-        world = World(homes=1, store_options=StoreOptions(max_partial=16))
-        (home,) = world.nodes
-        parts = fragments(wire.OP_PUT, key(0), content(0))
-        world.network.deliver(NODE, home, wire.encode(parts[0]))
-        for number in range(1, 200):
-            world.network.deliver(INTRUDER, home, garbage(number)[0])
-        for part in parts[1:]:
-            world.network.deliver(NODE, home, wire.encode(part))
-        assert world.holders(0) == [home]
-        assert world.stores[home].stats.partial_dropped > 100
-
-    run_virtual(main())
+@in_virtual_time
+async def test_of_a_tenants_hosts_the_one_that_leaves_most_incomplete_gives_way() -> None:
+    world = World(homes=1, store_options=StoreOptions(max_partial=16))
+    (home,) = world.nodes
+    parts = fragments(wire.OP_PUT, key(0), content(0))
+    world.network.deliver(NODE, home, wire.encode(parts[0]))
+    for number in range(1, 200):
+        world.network.deliver(INTRUDER, home, garbage(number)[0])
+    for part in parts[1:]:
+        world.network.deliver(NODE, home, wire.encode(part))
+    assert world.holders(0) == [home]
+    assert world.stores[home].stats.partial_dropped > 100
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_garbage_that_was_there_first_is_not_acknowledged_as_a_durable_write(replicas: int) -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        attack(world, world.homes(1)[:1], 1)
-        await asyncio.sleep(0.1)
-        with pytest.raises(PutRefusedError, match="did not write"):
-            await world.client.put(ref(1), content(1), durable=True, replicas=replicas)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_garbage_that_was_there_first_is_not_acknowledged_as_a_durable_write(replicas: int) -> None:
+    world = World(homes=3, replicas=2)
+    attack(world, world.homes(1)[:1], 1)
+    await asyncio.sleep(0.1)
+    with pytest.raises(PutRefusedError, match="did not write"):
+        await world.client.put(ref(1), content(1), durable=True, replicas=replicas)
 
 
-def test_another_write_of_the_tenant_is_as_good() -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        other = world.another_client("10.0.0.2")
-        await other.put(ref(1), content(1), durable=True, replicas=2)
-        both = (world.client, other)
-        await asyncio.gather(*(one.put(ref(1), content(1), durable=True, replicas=2) for one in both))
-        assert world.client.stats.blocks_fetched == 2  # from each home
-
-    run_virtual(main())
+@in_virtual_time
+async def test_another_write_of_the_tenant_is_as_good() -> None:
+    world = World(homes=3, replicas=2)
+    other = world.another_client("10.0.0.2")
+    await other.put(ref(1), content(1), durable=True, replicas=2)
+    both = (world.client, other)
+    await asyncio.gather(*(one.put(ref(1), content(1), durable=True, replicas=2) for one in both))
+    assert world.client.stats.blocks_fetched == 2  # from each home
 
 
-def test_a_store_that_asks_in_anothers_name_hears_of_its_own_blocks() -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        for number in range(10):
-            await world.client.put(ref(number), content(number), replicas=2)
-        asked, asker, other = (member for member in world.members.nodes)
-        list_ = wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(other.number, 0, 0))
-        world.network.deliver(asker.address, asked.address, wire.encode(list_))
-        await asyncio.sleep(1)
-        ((_, page),) = world.sent(asked.address, wire.OP_KEYS)
-        told = {entry.place.key for entry in read_page(page.value)[1]}
-        both = [n for n in range(10) if {asked.address, asker.address} == set(world.homes(n))]
-        assert told == {key(number) for number in both}
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_store_that_asks_in_anothers_name_hears_of_its_own_blocks() -> None:
+    world = World(homes=3, replicas=2)
+    for number in range(10):
+        await world.client.put(ref(number), content(number), replicas=2)
+    asked, asker, other = (member for member in world.members.nodes)
+    list_ = wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(other.number, 0, 0))
+    world.network.deliver(asker.address, asked.address, wire.encode(list_))
+    await asyncio.sleep(1)
+    ((_, page),) = world.sent(asked.address, wire.OP_KEYS)
+    told = {entry.place.key for entry in read_page(page.value)[1]}
+    both = [n for n in range(10) if {asked.address, asker.address} == set(world.homes(n))]
+    assert told == {key(number) for number in both}
 
 
 def made_up_deletions(number: int, count: int) -> list[bytes]:
@@ -264,35 +241,32 @@ def made_up_deletions(number: int, count: int) -> list[bytes]:
     return [delete_message(stone, FRAGMENTS, 0) for stone in stones]
 
 
-def test_made_up_deletions_cost_no_block_whose_homes_were_away_together() -> None:
+@in_virtual_time
+async def test_made_up_deletions_cost_no_block_whose_homes_were_away_together() -> None:
     """The node that stays forgets tombstones, and so can't say what was deleted. But no deletion of a block
     is acknowledged while all its homes are away."""
-
-    async def main() -> None:
-        world = World(homes=3, replicas=2, controller="10.255.255.254")
-        world.network.port(INTRUDER)
-        for node in world.nodes.values():
-            node.start()
-        await asyncio.sleep(1)
-        await put_all(world)
-        away, there = [home.address for home in world.members.nodes[:2]], world.members.nodes[2].address
-        for home in away:
-            world.kill(home)
-        world.announce(DOWN, DOWN, UP)
-        world.clock_s += 60
-        world.network.deliver_burst(INTRUDER, there, made_up_deletions(0, MAX_OF_BLOCK + 1))
-        await asyncio.sleep(0.1)
-        world.clock_s += 60
-        world.announce(JOINING, JOINING, UP)
-        back = [world.restart(home) for home in away]
-        for node in back:
-            node.start()
-        await asyncio.sleep(0.1)
-        world.announce(JOINING, JOINING, UP)
-        await asyncio.sleep(120)
-        assert all(node.joining.caught_up and not node.joining.in_doubt for node in back)
-        world.announce(UP, UP, UP)
-        for number in range(BLOCKS):
-            assert (await world.client.get(ref(number))).content == content(number)
-
-    run_virtual(main())
+    world = World(homes=3, replicas=2, controller="10.255.255.254")
+    world.network.port(INTRUDER)
+    for node in world.nodes.values():
+        node.start()
+    await asyncio.sleep(1)
+    await put_all(world)
+    away, there = [home.address for home in world.members.nodes[:2]], world.members.nodes[2].address
+    for home in away:
+        world.kill(home)
+    world.announce(DOWN, DOWN, UP)
+    world.clock_s += 60
+    world.network.deliver_burst(INTRUDER, there, made_up_deletions(0, MAX_OF_BLOCK + 1))
+    await asyncio.sleep(0.1)
+    world.clock_s += 60
+    world.announce(JOINING, JOINING, UP)
+    back = [world.restart(home) for home in away]
+    for node in back:
+        node.start()
+    await asyncio.sleep(0.1)
+    world.announce(JOINING, JOINING, UP)
+    await asyncio.sleep(120)
+    assert all(node.joining.caught_up and not node.joining.in_doubt for node in back)
+    world.announce(UP, UP, UP)
+    for number in range(BLOCKS):
+        assert (await world.client.get(ref(number))).content == content(number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from scapy.packet import Raw
@@ -15,6 +14,7 @@ from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from hostlib.storage.store import BlockStore
 from hostlib.transport.transport import Receiver
+from tests.asynchronous import in_real_time
 from tests.p4.rig import FRAGMENTS, NODES, STORES, TENANT, Rig, ip
 
 INTRUDER, VICTIM, _ = NODES
@@ -72,27 +72,25 @@ def _nothing(place: Place, length: int) -> Block:
     raise AssertionError((place, length))
 
 
-def test_garbage_put_to_no_home_is_refused_and_the_pool_serves_what_the_home_has(rig: Rig) -> None:
-    async def main() -> None:
-        key = SEAL.key(b"hot")
-        network = Network(rig, key)
-        home, stranger = network.order[0], network.order[-1]
-        content = bytes(range(256)) * 2 * FRAGMENTS
-        values = [content[512 * at :][:512] for at in range(FRAGMENTS)]
-        tags = b"".join(SEAL.tag(key, at, FRAGMENTS, GENUINE, value) for at, value in enumerate(values))
-        network.stores[home].put(Place(TENANT, key), Block(GENUINE, content, tags), durable=False)
-        rig.install(key, tenant=TENANT)
-        for at in range(FRAGMENTS):
-            put = wire.Message(
-                wire.OP_PUT, key, at, FRAGMENTS, tenant=TENANT, content=GARBAGE, tag=bytes(16),
-                value=b"garbage!" * 64,
-            )  # fmt: skip
-            (answer,) = network.send(INTRUDER, put, stranger)
-            assert (answer.op, answer.generation) == (wire.OP_REFUSED, wire.REFUSED_NOT_HOME)
-        for at in (*range(FRAGMENTS), *range(FRAGMENTS)):  # from the home, then from the pool
-            get = wire.Message(wire.OP_GET, key, at, FRAGMENTS, tenant=TENANT)
-            (value,) = network.send(VICTIM, get, home)
-            assert SEAL.is_genuine(value)
-        assert value.flags & wire.FLAG_FROM_POOL
-
-    asyncio.run(main())
+@in_real_time
+async def test_garbage_put_to_no_home_is_refused_and_the_pool_serves_what_the_home_has(rig: Rig) -> None:
+    key = SEAL.key(b"hot")
+    network = Network(rig, key)
+    home, stranger = network.order[0], network.order[-1]
+    content = bytes(range(256)) * 2 * FRAGMENTS
+    values = [content[512 * at :][:512] for at in range(FRAGMENTS)]
+    tags = b"".join(SEAL.tag(key, at, FRAGMENTS, GENUINE, value) for at, value in enumerate(values))
+    network.stores[home].put(Place(TENANT, key), Block(GENUINE, content, tags), durable=False)
+    rig.install(key, tenant=TENANT)
+    for at in range(FRAGMENTS):
+        put = wire.Message(
+            wire.OP_PUT, key, at, FRAGMENTS, tenant=TENANT, content=GARBAGE, tag=bytes(16),
+            value=b"garbage!" * 64,
+        )  # fmt: skip
+        (answer,) = network.send(INTRUDER, put, stranger)
+        assert (answer.op, answer.generation) == (wire.OP_REFUSED, wire.REFUSED_NOT_HOME)
+    for at in (*range(FRAGMENTS), *range(FRAGMENTS)):  # from the home, then from the pool
+        get = wire.Message(wire.OP_GET, key, at, FRAGMENTS, tenant=TENANT)
+        (value,) = network.send(VICTIM, get, home)
+        assert SEAL.is_genuine(value)
+    assert value.flags & wire.FLAG_FROM_POOL

@@ -32,7 +32,7 @@ class ForkedProcess:
         self._ended = threading.Event()
 
     def poll(self) -> int | None:
-        """The exit code, None while it runs."""
+        """Return the exit code, None while it runs."""
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -57,7 +57,7 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
     def ended(self, code: int) -> None:
-        """Its exit code, negative for a signal; the server told us."""
+        """Take its exit code, negative for a signal, of which the server told."""
         if self.returncode is None:
             self.returncode = code
             os.close(self._pidfd)

@@ -29,7 +29,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of the server, or of the program in a child."""
+    """Run the server; return its exit code, or that of the program in a child."""
     link = socket.socket(fileno=int(arguments[0]))
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as v1model.cli, which sets it before it imports gRPC
     for module in arguments[1:]:

@@ -54,7 +54,7 @@ def unary(function: Function, operator: str, value: str, value_type: ir.Type) ->
 
 
 def binary(function: Function, operator: str, values: tuple[str, str], types: tuple[ir.Type, ir.Type]) -> str:
-    """An operator but for ++ and comparison of aggregates."""
+    """Return an operator, but for ++ and the comparison of aggregates, as C."""
     left, right = values
     if operator in ("&&", "||"):
         return f"({left} {operator} {right})"

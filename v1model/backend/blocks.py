@@ -197,5 +197,5 @@ def _sample_item(function: Function, expressions: Expressions, leaf: ir.Expr) ->
 
 
 def sample_bytes(leaves: Sequence[ir.Expr]) -> int:
-    """A digest sample: every field big-endian in whole bytes."""
+    """Return a digest sample: every field big-endian in whole bytes."""
     return sum(wire_bytes(value_width(leaf.type)) for leaf in leaves)

@@ -61,7 +61,7 @@ def cache_directory() -> Path:
 
 
 def compiler() -> str:
-    """The C compiler: CC, or cc."""
+    """Return the C compiler: CC, or cc."""
     wanted = os.environ.get("CC", "cc")
     found = shutil.which(wanted)
     if found is None:
@@ -79,7 +79,7 @@ def _werror() -> tuple[str, ...]:
 
 @cache
 def sources_fingerprint() -> str:
-    """A hash of the compiler and runtime themselves: what they make depends on it."""
+    """Return a hash of the compiler and runtime themselves: what they make depends on it."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in (".py", ".c", ".h") and path.is_file():
@@ -103,7 +103,7 @@ def checksum(data: bytes) -> bytes:
 
 
 def is_intact(library: Path) -> bool:
-    """Whether a shared object is there, and is what was put there."""
+    """Return whether a shared object is there, and is what was put there."""
     try:
         return checksum(library.read_bytes()) == library.with_suffix(CHECKSUM).read_bytes()
     except OSError:

@@ -50,7 +50,7 @@ def call(writer: Writer, statement: ir.CustomCall) -> None:
 
 
 def objects(unit: Unit) -> Iterator[str]:
-    """What makes and frees each object, and the table of both for the runtime."""
+    """Yield what makes and frees each object, and the table of both for the runtime."""
     for number, made in enumerate(unit.program.custom_objects):
         arguments = ", ".join(f"UINT64_C({argument.value})" for argument in made.arguments)
         yield f"static void *custom_new_{number}(void) {{ return p4_{made.type}_new({arguments}); }}"

@@ -38,7 +38,7 @@ class Expressions:
     # --- places ------------------------------------------------------------------------------
 
     def place(self, expression: ir.Expr) -> str:
-        """A C lvalue to write to."""
+        """Return a C lvalue to write to."""
         return self._place(expression, write=True)
 
     def _place(self, expression: ir.Expr, *, write: bool) -> str:
@@ -79,7 +79,7 @@ class Expressions:
     # --- values ------------------------------------------------------------------------------
 
     def value(self, expression: ir.Expr) -> str:
-        """A C expression for a value; integers come parenthesised and as wide as they compute."""
+        """Return a C expression for a value; integers come parenthesised and as wide as they compute."""
         match expression:
             case ir.Const(value, value_type):
                 return self._constant(value, value_type)
@@ -194,7 +194,7 @@ class Expressions:
         return temporary
 
     def store(self, place: str, value: ir.Expr) -> str:
-        """A statement that writes a value to a place of its type."""
+        """Return a statement that writes a value to a place of its type."""
         if is_wide(value.type):
             return f"wide_copy({place}, {self.value(value)}, {value_width(value.type)});"
         return f"{place} = {self.value(value)};"

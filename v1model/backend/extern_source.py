@@ -26,6 +26,6 @@ class ExternSource:
             raise CompileError(f"{path}: {error.strerror}", hint="give the C file of the externs") from error
 
     def text(self) -> str:
-        """The code between line markers, so that the C compiler names the user's lines."""
+        """Return the code between line markers, so that the C compiler names the user's lines."""
         name = self.path.replace("\\", "\\\\").replace('"', '\\"')
         return f'#line 1 "{name}"\n{self.code}\n#line 1 "program.c"'

@@ -166,7 +166,7 @@ def _keep(writer: Writer, statement: ir.ExternCall) -> int:
 
 
 def root(expression: ir.Expr) -> str:
-    """The variable that an l-value is part of."""
+    """Return the variable that an l-value is part of."""
     while not isinstance(expression, ir.Var):
         if not isinstance(expression, ir.Member | ir.Index | ir.Slice):
             return ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def fields(expression: ir.Expr) -> Iterator[ir.Expr]:
-    """The Bits, Bool and Varbit expressions that a value consists of, in order."""
+    """Yield the Bits, Bool and Varbit expressions that a value consists of, in order."""
     match expression.type:
         case ir.Bits() | ir.Bool() | ir.Varbit():
             yield expression
@@ -38,7 +38,7 @@ def fields(expression: ir.Expr) -> Iterator[ir.Expr]:
 
 
 def owner(expression: ir.Expr) -> ir.Expr | None:
-    """The header that a field lies in, or None: a header that is not valid has no fields to hash."""
+    """Return the header that a field lies in, or None: a header that is not valid has no fields to hash."""
     while isinstance(expression, ir.Member):
         expression = expression.base
         if isinstance(expression.type, ir.Header):

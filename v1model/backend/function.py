@@ -55,7 +55,8 @@ class Function:
     # --- names -----------------------------------------------------------------------------------
 
     def declare(self, variable: ir.Var) -> None:
-        """A local of the P4 block; it starts as 0, so that what a program leaves unset is not random."""
+        """Declare a local of the P4 block. It starts as 0, so that what a program leaves unset is not
+        random."""
         name = self._names.unique(f"l_{variable.name}")
         self._variables[variable.name] = name
         initial = "0" if self.unit.types.is_scalar(variable.type) else "{0}"
@@ -75,14 +76,14 @@ class Function:
         return name
 
     def iterations(self) -> str:
-        """The variable that counts the iterations of the function's loops."""
+        """Return the variable that counts the iterations of the function's loops."""
         if not self._iterations:
             self._iterations = self._names.unique("iterations")
             self._declarations.append(f"uint32_t {self._iterations} = 0;")
         return self._iterations
 
     def name(self, wanted: str) -> str:
-        """A C name that nothing else in this function has."""
+        """Return a C name that nothing else in this function has."""
         return self._names.unique(wanted)
 
     # --- jumps -----------------------------------------------------------------------------------
@@ -96,7 +97,7 @@ class Function:
         return f"goto {label};"
 
     def check(self, failure: str, error: str) -> None:
-        """In a parser: stop with `error` if the C condition `failure` holds. Elsewhere there is no
-        error to raise, and the checked access stays inside its array anyway."""
+        """In a parser, stop with `error` if the C condition `failure` holds. Elsewhere there is no error to
+        raise, and the checked access stays inside its array anyway."""
         if self.is_parser:
             self.emit(f"if ({failure}) {{ error = {self.unit.error(error)}; {self.goto('done')} }}")

@@ -54,7 +54,7 @@ def _call(writer: Writer, algorithm: str, data: str, length: str) -> str:
 
 
 def integer(writer: Writer, value: ir.Expr) -> str:
-    """The low 64 bits of any Bits."""
+    """Return the low 64 bits of any Bits."""
     code = writer.expressions.value(value)
     if is_wide(value.type):
         code = f"wide_low128({code}, {value_width(value.type)})"

@@ -41,14 +41,14 @@ def wire_bytes(width: int) -> int:
 
 @cache
 def storage_bytes(width: int) -> int:
-    """Bytes of the C variable for a value of `width` bits."""
+    """Return bytes of the C variable for a value of `width` bits."""
     if width > INTEGER_BITS:
         return wire_bytes(width)
     return next(size for size in (1, 2, 4, 8, 16) if width <= size * 8)
 
 
 def to_storage(value: int, width: int) -> bytes:
-    """A value as the C variable holds it."""
+    """Return a value as the C variable holds it."""
     return value.to_bytes(storage_bytes(width), "big" if width > INTEGER_BITS else sys.byteorder)
 
 
@@ -69,7 +69,7 @@ class Leaf:
 def leaves(
     fields: Sequence[tuple[str, ir.Type]], path: tuple[str, ...] = (), offset_bits: int = 0
 ) -> Iterator[Leaf]:
-    """The leaves of a header's fields in wire order."""
+    """Yield the leaves of a header's fields in wire order."""
     for name, field_type in fields:
         if isinstance(field_type, ir.Struct):
             inner = list(leaves(field_type.fields, (*path, name), offset_bits))
@@ -100,7 +100,7 @@ def max_header_bytes(header: ir.Header) -> int:
 
 
 def emit_bytes(value_type: ir.Type) -> int:
-    """The most that packet.emit of a value of this type appends."""
+    """Return the most that packet.emit of a value of this type appends."""
     match value_type:
         case ir.Header():
             return max_header_bytes(value_type)
@@ -114,7 +114,7 @@ def emit_bytes(value_type: ir.Type) -> int:
 
 
 def arguments_bytes(params: Sequence[ir.ActionParam]) -> int:
-    """Bytes of an action's packed argument structure."""
+    """Return bytes of an action's packed argument structure."""
     return sum(storage_bytes(param.type.width) for param in params)
 
 
@@ -125,7 +125,7 @@ def pack_arguments(params: Sequence[ir.ActionParam], arguments: Sequence[int]) -
 
 
 def unpack_arguments(params: Sequence[ir.ActionParam], data: bytes) -> tuple[int, ...]:
-    """From the front of `data`."""
+    """Return the arguments at the front of `data`."""
     arguments, at = [], 0
     for param in params:
         end = at + storage_bytes(param.type.width)

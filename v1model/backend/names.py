@@ -6,18 +6,18 @@ import re
 
 
 def identifier(name: str) -> str:
-    """A C identifier that resembles `name`; distinct names may collide."""
+    """Return a C identifier that resembles `name`; distinct names may collide."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 def comment(text: str) -> str:
-    """A C comment; whatever is in `text` can't end it, nor begin a line of its own."""
+    """Return a C comment; whatever is in `text` can't end it, nor begin a line of its own."""
     return f"/* {re.sub(r'[^ -~]', ' ', text).replace('*/', '* /')} */"
 
 
 def string(text: str) -> str:
-    """A C string literal of the text in UTF-8. All but letters, digits and a few signs are octal escapes, so
-    that nothing in it ends the literal or the line, or means anything to the preprocessor."""
+    """Return a C string literal of the text in UTF-8. All but letters, digits and a few signs are octal
+    escapes, so that nothing in it ends the literal or the line, or means anything to the preprocessor."""
     data = text.encode("utf-8", "replace")
     escaped = re.sub(rb"[^A-Za-z0-9_.$ -]", lambda match: b"\\%03o" % match[0][0], data)
     return f'"{escaped.decode()}"'

@@ -39,7 +39,7 @@ class Generated:
 def generate(
     program: ir.Program, externs: ExternSource | None = None, tracing: Tracing = Tracing.OFF
 ) -> Generated:
-    """The C of a program. Equal programs give equal text. `externs`: the user's C for externs that are
+    """Return the C of a program. Equal programs give equal text. `externs`: the user's C for externs that are
     not v1model's."""
     unit = Unit(program, tracing)
     types = unit.types
@@ -141,12 +141,12 @@ def _cell_bytes(register: ir.ExternInstance) -> int:
 
 
 def digest_bytes(digest: ir.Digest) -> int:
-    """Bytes of one sample as the runtime hands it over."""
+    """Return bytes of one sample as the runtime hands it over."""
     return sum(wire_bytes(value_width(field_type)) for field_type in digest_fields(digest))
 
 
 def digest_fields(digest: ir.Digest) -> list[ir.Type]:
-    """The types of a sample's values, nested structs and headers flattened."""
+    """Yield the types of a sample's values, nested structs and headers flattened."""
 
     def flatten(value_type: ir.Type) -> Iterator[ir.Type]:
         if isinstance(value_type, ir.Struct | ir.Header):

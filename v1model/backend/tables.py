@@ -22,12 +22,12 @@ MASKED_KINDS = ("lpm", "ternary", "optional")
 
 
 def match_keys(table: ir.Table) -> list[ir.Key]:
-    """The keys that entries match on; selector keys only choose among a group's members."""
+    """Return the keys that entries match on; selector keys only choose among a group's members."""
     return [key for key in table.keys if key.match_kind != "selector"]
 
 
 def match_kind(table: ir.Table) -> str:
-    """The runtime's enum match_kind."""
+    """Return the runtime's enum match_kind."""
     kinds = {key.match_kind for key in match_keys(table)}
     if not kinds:
         return "MATCH_NONE"
@@ -96,7 +96,7 @@ def lookup(table: ir.Table, place: str, key: str) -> str:
 
 
 def lookups(unit: Unit) -> list[str]:
-    """The lookup functions that `lookup` names."""
+    """Return the lookup functions that `lookup` names."""
     tables = [*unit.program.tables, *(table for table, _ in unit.value_sets.values())]
     sizes = {key_bytes(table) for table in tables if match_kind(table) not in ("MATCH_EXACT", "MATCH_NONE")}
     return [f"LOOKUP_BEST({size})" for size in sorted(sizes)]
@@ -172,7 +172,7 @@ def _run_action(writer: Writer, index: int, action: ir.TableAction, run: Run) ->
 
 
 def describe(unit: Unit) -> list[str]:
-    """The table_spec of every table, and of every value set behind them."""
+    """Return the table_spec of every table, and of every value set behind them."""
     fields: list[str] = []
     specs: list[str] = []
     for number, table in enumerate([*unit.program.tables, *(table for table, _ in unit.value_sets.values())]):

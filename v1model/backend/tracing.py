@@ -63,7 +63,7 @@ def parsed(writer: Writer) -> None:
 
 
 def extracted(writer: Writer, header: ir.Header, place: str, name: str) -> None:
-    """A header's fields behind its extract; of a varbit its length in bits."""
+    """Trace a header's fields behind its extract; of a varbit its length in bits."""
     if not writer.unit.tracing.has_steps():
         return
     values, items = [], []
@@ -93,7 +93,7 @@ def assigned(writer: Writer, target: ir.Expr, value_type: ir.Type) -> None:
 
 
 def path(place: ir.Expr) -> str:
-    """An l-value as a person would write it."""
+    """Return an l-value as a person would write it."""
     match place:
         case ir.Var(name=name):
             return name

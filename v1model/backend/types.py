@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def integer_type(width: int) -> str:
-    """The C type that holds bit<width> up to 128 bits."""
+    """Return the C type that holds bit<width> up to 128 bits."""
     size = storage_bytes(width)
     return "u128" if size == 16 else f"uint{size * 8}_t"
 
@@ -41,7 +41,7 @@ class Types:
         return f"struct {self.name(value_type)} {name}"
 
     def name(self, value_type: ir.Type) -> str:
-        """The tag of an aggregate's struct."""
+        """Return the tag of an aggregate's struct."""
         if value_type not in self._names:
             self._names[value_type] = self._declare(value_type)
         return self._names[value_type]
@@ -109,7 +109,7 @@ class Types:
         )
 
     def equal(self, value_type: ir.Type, left: str, right: str) -> str:
-        """A C condition for two places of one type."""
+        """Return a C condition for two places of one type."""
         if is_wide(value_type):
             return f"wide_equal({left}, {right}, {value_width(value_type)})"
         if isinstance(value_type, ir.Bits | ir.Bool):
@@ -118,5 +118,5 @@ class Types:
 
     @staticmethod
     def is_scalar(value_type: ir.Type) -> bool:
-        """Whether C holds it in one integer."""
+        """Return whether C holds it in one integer."""
         return isinstance(value_type, ir.Bits | ir.Bool) and not is_wide(value_type)

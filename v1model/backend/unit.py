@@ -94,11 +94,12 @@ class Unit:
         self._wide_constants: dict[tuple[int, int], str] = {}
 
     def instances(self, array: str) -> list[ir.ExternInstance]:
-        """The externs that live in one of the runtime's arrays, in order of their numbers."""
+        """Return the externs that live in one of the runtime's arrays, in order of their numbers."""
         return [instance for instance in self.program.externs if ARRAYS[instance.kind] == array]
 
     def error(self, name: str) -> int:
-        """The number of a core error; NoError's for one that the program's core.p4 does not declare."""
+        """Return the number of a core error; NoError's for one that the program's core.p4 does not
+        declare."""
         names = [error.rpartition(".")[2] for error in self.program.errors]
         return names.index(name) if name in names else 0
 
@@ -112,12 +113,12 @@ class Unit:
         return self._wide_constants[key]
 
     def keep_site(self, kept: tuple[ir.Expr, ...]) -> int:
-        """A number (from 1) for a call that keeps these l-values in the packet's next life."""
+        """Return a number (from 1) for a call that keeps these l-values in the packet's next life."""
         self.kept.append(kept)
         return len(self.kept)
 
     def custom_crc(self, bits: int) -> int:
-        """The number of a call of crc16_custom or crc32_custom, whose parameters can be set."""
+        """Return the number of a call of crc16_custom or crc32_custom, whose parameters can be set."""
         if len(self.custom_crcs) == MAX_CUSTOM_CRCS:
             raise UnsupportedError(f"more than {MAX_CUSTOM_CRCS} calls with crc16_custom or crc32_custom")
         self.custom_crcs.append(bits)
@@ -131,7 +132,7 @@ class Unit:
         return [digest.name for digest in self.program.digests].index(name)
 
     def algorithm(self, value: ir.Expr) -> str:
-        """The name of a HashAlgorithm constant."""
+        """Return the name of a HashAlgorithm constant."""
         if not isinstance(value, ir.Const):
             raise UnsupportedError("the hash algorithm must be a constant")
         if isinstance(value.value, str):

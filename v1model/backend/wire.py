@@ -34,7 +34,7 @@ def _runs(items: Sequence[Item]) -> list[list[Item]]:
 
 
 def is_plain(items: Sequence[Item]) -> bool:
-    """Whether `pack` writes whole bytes only, whatever was there before."""
+    """Return whether `pack` writes whole bytes only, whatever was there before."""
     return all(len(run) == 1 or sum(item.width for item in run) <= NARROW_BITS for run in _runs(items))
 
 
@@ -69,7 +69,7 @@ def _pack_run(run: Sequence[Item], to: str, at: int) -> list[str]:
 
 
 def store(to: str, offset: str, item: Item) -> str:
-    """A statement that writes one item at a bit offset, leaving the bits around it."""
+    """Return a statement that writes one item at a bit offset, leaving the bits around it."""
     if item.width > INTEGER_BITS:
         return f"wide_store({to}, {offset}, {item.value}, {item.width});"
     suffix = "" if item.width <= NARROW_BITS else "128"
@@ -77,7 +77,7 @@ def store(to: str, offset: str, item: Item) -> str:
 
 
 def load(packet: str, offset: int, width: int) -> str:
-    """A C expression for up to 128 bits at a bit offset of a packet."""
+    """Return a C expression for up to 128 bits at a bit offset of a packet."""
     if width > NARROW_BITS:
         if offset % 8 == 0 and width % 8 == 0:
             return f"load_be128({packet} + {offset // 8}, {width // 8})"
@@ -88,7 +88,7 @@ def load(packet: str, offset: int, width: int) -> str:
 
 
 def bytes_value(data: str, width: int) -> str:
-    """An Item's value that is so many bits of whole bytes in memory."""
+    """Return an Item's value that is so many bits of whole bytes in memory."""
     return data if width > INTEGER_BITS else load(data, 0, width)
 
 

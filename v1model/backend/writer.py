@@ -65,7 +65,7 @@ class Writer:
         self.function.emit(f"{place} = ({place} & ~{field}) | (({kind}){value} << {low} & {field});")
 
     def keep_union_single(self, target: ir.Expr) -> None:
-        """After a union's member got a value: if it is valid now, the others are not."""
+        """Make a union's other members invalid after one got a value, if that is valid now."""
         if not isinstance(target, ir.Member) or not isinstance(target.base.type, ir.Union):
             return
         union = self.expressions.place(target.base)

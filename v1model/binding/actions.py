@@ -35,7 +35,7 @@ class ActionPacker:
         return number, pack_arguments(action.params, call.arguments).ljust(self._data_bytes, b"\0")
 
     def unpack(self, number: int, data: bytes) -> ActionCall:
-        """The call that `pack` made these of."""
+        """Return the call that `pack` made these of."""
         use = self._table.actions[number]
         _, action = self._actions[use.action]
         return ActionCall(use.action, unpack_arguments(action.params, data))

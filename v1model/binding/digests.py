@@ -28,7 +28,7 @@ Sample = tuple[int, ...]
 
 
 def longest_wait(timeout: float, pause: float) -> float:
-    """How long a list waits that begins so long after the last one left; in the unit of both."""
+    """Return how long a list waits that begins so long after the last one left; in the unit of both."""
     return timeout / EAGER if pause > timeout else timeout
 
 
@@ -140,13 +140,13 @@ class Digests:
                 self._collectors[number].acknowledge(list_id)
 
     def add(self, number: int, data: bytes, now_ns: int) -> DigestList | None:
-        """A sample from the runtime; the list that it completes."""
+        """Take a sample from the runtime; return the list that it completes, if it does."""
         with self._lock:
             collector = self._collectors.get(number)
             return collector.add(data, now_ns) if collector else None
 
     def due(self, now_ns: int) -> list[DigestList]:
-        """The lists whose timeout is over."""
+        """Return the lists whose timeout is over."""
         with self._lock:
             return [
                 each.flush(now_ns)
@@ -155,7 +155,7 @@ class Digests:
             ]
 
     def samples_wanted(self) -> int:
-        """How many samples more can change anything before a deadline: one that begins a list sets its
+        """Return how many samples more can change anything before a deadline: one that begins a list sets its
         deadline, and one that completes it ends it."""
         with self._lock:
             collectors = list(self._collectors.values())

@@ -78,7 +78,7 @@ class KeyPacker:
         return PackedKey(b"".join(key), b"".join(mask), priority)
 
     def unpack(self, key: bytes, mask: bytes) -> tuple[KeyMatch | None, ...]:
-        """The matches of an entry, one for each key of the table."""
+        """Return the matches of an entry, one for each key of the table."""
         matches: list[KeyMatch | None] = [None] * self._entry_length
         at = 0
         for place, field in zip(self._places, self._fields, strict=True):

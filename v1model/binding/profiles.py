@@ -141,7 +141,7 @@ class Profiles:
         del profile.members[member_id]
 
     def has_watches(self) -> bool:
-        """Whether any member waits on a port's link."""
+        """Return whether any member waits on a port's link."""
         return any(group.watched for profile in self._profiles.values() for group in profile.groups.values())
 
     def members(self, name: str) -> Iterator[Member]:

@@ -62,7 +62,7 @@ class Tables:
         self.load_initial()
 
     def load_initial(self) -> None:
-        """The entries and default actions that the program itself brings."""
+        """Load the entries and default actions that the program itself brings."""
         for state in self._states.values():
             state.installed.clear()
             state.default_meter = None
@@ -183,11 +183,11 @@ class Tables:
         return self._installed(*self._located(entry)).entry
 
     def handles(self, table: str) -> list[int]:
-        """Of all entries; `entry` has them one by one."""
+        """Return the handles of all entries; `entry` has them one by one."""
         return self._handles(self._state(table))
 
     def entry(self, table: str, handle: int) -> TableEntry | None:
-        """None if it was deleted."""
+        """Return the entry, None if it was deleted."""
         return self._entry(self._state(table), handle)
 
     def by_handle(self, number: int, handle: int) -> TableEntry | None:
@@ -271,7 +271,7 @@ class Tables:
 
 
 def read_counts(call: CountsCall) -> MeterCounts:
-    """From one of the runtime's *_meter_counts."""
+    """Return what one of the runtime's *_meter_counts counted."""
     values = (ctypes.c_uint64 * 6)()
     call(values, 0)
     green, yellow, red = (CounterValue(values[at], values[at + 1]) for at in (0, 2, 4))

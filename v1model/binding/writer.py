@@ -92,7 +92,7 @@ class EntryWriter:
         return done, at.value
 
     def skip(self, request: bytes, cursor: int) -> int:
-        """As `dataplane.EntryWriter.skip`."""
+        """Do as `dataplane.EntryWriter.skip`."""
         return int(self._handle.library.skip_update(request, len(request), cursor))
 
     def _describe(self, program: Program, number: int, table: Table, wire: WireTable) -> None:

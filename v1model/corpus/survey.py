@@ -38,8 +38,9 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTI
 
 
 def find_programs(root: Path, include: Sequence[Path] = ()) -> list[Path]:
-    """The *.p4 files below `root` (or `root` itself) that instantiate V1Switch, themselves or in a file that
-    they include. A file that only completes others, which define what it instantiates, is not one."""
+    """Return the *.p4 files below `root` (or `root` itself) that instantiate V1Switch, themselves or in a
+    file that they include. A file that only completes others, which define what it instantiates, is not
+    one."""
     files = [root] if root.is_file() else sorted(path for path in root.rglob("*.p4") if path.is_file())
     texts = {path.resolve(): path.read_text(errors="replace") for path in files}
     included: set[Path] = set()
@@ -96,7 +97,7 @@ def compile_one(path: Path, include: Sequence[Path] = ()) -> tuple[str, str]:
 
 
 def reason_class(reason: str) -> str:
-    """A reason without what is this program's own: place, names and numbers."""
+    """Return a reason without what is this program's own: place, names and numbers."""
     message = reason.split("\n", 1)[0].rpartition("error: ")[2]
     return _SPECIFIC.sub("…", message)
 

@@ -57,8 +57,9 @@ class Token:
 
 
 def tokenize(text: str, main_file: str, *, open_files: bool = False) -> list[Token]:
-    """All tokens of preprocessed `text`, an END token last. Columns are those of the files that line markers
-    name if `open_files`, else those of `text`: whoever made the text could name any file of this machine."""
+    """Return all tokens of preprocessed `text`, an END token last. Columns are those of the files that line
+    markers name if `open_files`, else those of `text`: whoever made the text could name any file of this
+    machine."""
     tokens: list[Token] = []
     file, number = main_file, 0
     lines = iter(text.split("\n"))

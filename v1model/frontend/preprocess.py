@@ -43,7 +43,7 @@ def preprocess(
     defines: Mapping[str, str] | None = None,
     undefined: Iterable[str] = (),
 ) -> str:
-    """The text of `path` with includes, macros and conditionals resolved and comments removed."""
+    """Return the text of `path` with includes, macros and conditionals resolved and comments removed."""
     if not path.is_file():
         raise PreprocessorError(f"{path}: no such file", hint="give the path of a P4_16 program")
     if (compiler := shutil.which("cc")) is None:

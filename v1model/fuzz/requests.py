@@ -64,13 +64,13 @@ class MessageMaker:
         return request
 
     def stream_message(self) -> p4runtime_pb2.StreamMessageRequest:
-        """A PacketOut or an acknowledgement."""
+        """Return a PacketOut or an acknowledgement."""
         message = p4runtime_pb2.StreamMessageRequest()
         self._fill(getattr(message, self._random.choice(("packet", "digest_ack"))), 0)
         return message
 
     def changed(self, message: p4runtime_pb2.WriteRequest) -> bytes:
-        """The message after a few changes: perhaps none any more."""
+        """Return the message after a few changes: perhaps none any more."""
         data = bytearray(message.SerializeToString())
         for _ in range(self._random.randint(1, 6)):
             data[self._random.randrange(len(data))] = self._random.getrandbits(8)

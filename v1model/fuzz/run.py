@@ -27,8 +27,8 @@ TURNS = 4  # of requests and packets in a round
 def fuzz(
     path: str | Path, defines: Mapping[str, str], count: int, seed: int, requests: int = 0, texts: int = 0
 ) -> tuple[int, int]:
-    """How many packets went in, and how many updates of requests were accepted. A sanitizer's report ends
-    the process; an exception that is no P4Runtime error is raised, as is one that is no refusal when the
+    """Return how many packets went in, and how many updates of requests were accepted. A sanitizer's report
+    ends the process; an exception that is no P4Runtime error is raised, as is one that is no refusal when the
     compiler gets as many changed `texts`."""
     SourceFuzzer(preprocess(Path(path), (), defines), random.Random(f"{seed}.texts")).run(texts)
     compiled = compile_p4(path, defines=defines, sanitize=True)

@@ -29,7 +29,7 @@ __all__ = ["lower", "verify"]
 
 
 def lower(program: ast.Program, source_name: str, *, has_custom_externs: bool = False) -> ir.Program:
-    """The IR of a checked v1model program; raises CompileError or UnsupportedError with a place.
+    """Return the IR of a checked v1model program; raises CompileError or UnsupportedError with a place.
     `has_custom_externs`: externs that are not v1model's are implemented in C by the user."""
     main = _main(program)
     try:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def arguments(frame: Frame, node: ast.Call) -> list[ir.Expr]:
-    """The arguments by parameter: values of `in` parameters, places of `out` and `inout` ones. They are
-    evaluated left to right as the call is written (spec section 6.8)."""
+    """Return the arguments by parameter: values of `in` parameters, places of `out` and `inout` ones. They
+    are evaluated left to right as the call is written (spec section 6.8)."""
     order = sorted(range(len(node.arguments)), key=lambda index: node.arguments[index].position)
     values: list[tuple[ir.Expr, bool]] = []
     for argument in (node.arguments[index] for index in order):

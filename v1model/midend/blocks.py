@@ -22,7 +22,7 @@ BLOCKS = ("parser", "verify_checksum", "ingress", "egress", "compute_checksum", 
 
 
 def instantiate_main(unit: Unit, main: ast.Instantiation) -> list[ParserInstance | ControlInstance]:
-    """The six instances given to V1Switch, in order."""
+    """Return the six instances given to V1Switch, in order."""
     type_ = main.type_ref.resolved
     if not isinstance(type_, t.DeclaredType) or type_.declaration.name != "V1Switch":
         raise UnsupportedError("main is no V1Switch: only v1model's architecture is supported", main.span)

@@ -22,7 +22,7 @@ ControllerHeader = tuple[ir.Header, str, tuple[tuple[ast.Annotation, ...], ...]]
 
 
 def controller_header_types(unit: Unit, program: ast.Program) -> dict[str, t.RecordType]:
-    """The header types annotated with @controller_header, by the name that it gives."""
+    """Return the header types annotated with @controller_header, by the name that it gives."""
     found: dict[str, t.RecordType] = {}
     for declaration in program.declarations:
         if not isinstance(declaration, ast.StructDeclaration):
@@ -72,7 +72,7 @@ def header_annotations(program: ast.Program) -> dict[str, tuple[ast.Annotation, 
 
 
 def translations(unit: Unit) -> tuple[ir.TypeTranslation, ...]:
-    """The `type`s that keys and action parameters have, with what @p4runtime_translation says."""
+    """Return the `type`s that keys and action parameters have, with what @p4runtime_translation says."""
     return tuple(_translation(unit, type_) for type_ in unit.new_types.values())
 
 
@@ -88,7 +88,7 @@ def _translation(unit: Unit, type_: t.NewType) -> ir.TypeTranslation:
 
 
 def translation_arguments(annotation: ast.Annotation) -> tuple[str, int | None]:
-    """The URI and the controller's bit width, None for a string, of @p4runtime_translation(uri, type):
+    """Return the URI and the controller's bit width, None for a string, of @p4runtime_translation(uri, type):
     the type is written as `string`, `bit<W>` or W."""
     written = _TRANSLATION.fullmatch(annotation.text.replace(" ", ""))
     if written is None:

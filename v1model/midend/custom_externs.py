@@ -61,7 +61,7 @@ def instantiate(
     name: str,
     node: ast.Call | ast.Instantiation,
 ) -> CustomExtern:
-    """An extern object's instance; the runtime makes one for each switch."""
+    """Return an extern object's instance; the runtime makes one for each switch."""
     if not frame.unit.has_custom_externs:
         message = f"extern {declaration.name} is not one of v1model's that are supported"
         raise UnsupportedError(message, node.span, HINT)

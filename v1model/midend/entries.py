@@ -18,7 +18,7 @@ _NEEDS_PRIORITY = frozenset(("ternary", "range", "optional"))
 
 
 def action_arguments(frame: Frame, call: ast.Call) -> tuple[int, ...]:
-    """The control plane's arguments of an action, as unsigned bit patterns."""
+    """Return the control plane's arguments of an action, as unsigned bit patterns."""
     values = []
     for argument in call.arguments:
         parameter = argument.parameter
@@ -45,7 +45,7 @@ def _width(type_: ir.Type) -> int:
 def table_entries(
     frame: Frame, declaration: ast.TableDeclaration, keys: tuple[ir.Key, ...]
 ) -> tuple[ir.ConstEntry, ...]:
-    """The entries of a table in the order of the source."""
+    """Return the entries of a table in the order of the source."""
     if not declaration.entries:
         return ()
     needed = any(key.match_kind in _NEEDS_PRIORITY for key in keys)

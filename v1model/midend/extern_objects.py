@@ -38,7 +38,7 @@ def instantiate(
     name: str,
     node: ast.Call | ast.Instantiation,
 ) -> ExternObject:
-    """An extern's instance, known to the program from now on."""
+    """Return an extern's instance, known to the program from now on."""
     for argument in arguments:
         _refuse_cut(argument.value)
     given = {

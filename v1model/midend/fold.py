@@ -142,7 +142,7 @@ def unary(op: str, operand: ir.Expr, type_: ir.Type) -> ir.Expr:
 
 
 def cast(operand: ir.Expr, type_: ir.Type) -> ir.Expr:
-    """A cast between scalars: Bits, Bool and compile-time integers."""
+    """Return a cast between scalars: Bits, Bool and compile-time integers."""
     if operand.type == type_:
         return operand
     value = _known(operand)

@@ -76,13 +76,13 @@ class Builder:
         return variable
 
     def temporary(self, type_: ir.Type, name: str = "tmp") -> ir.Var:
-        """A local that no user's statement can change."""
+        """Return a local that no user's statement can change."""
         variable = self.local(name, type_)
         self._temporaries.add(variable.name)
         return variable
 
     def exit_flag(self) -> ir.Var:
-        """The variable that tells that a table's action executed `exit`."""
+        """Return the variable that tells that a table's action executed `exit`."""
         if self.exited is None:
             self.exited = self.temporary(ir.Bool(), "exited")
         return self.exited
@@ -101,7 +101,7 @@ class Builder:
         return variable
 
     def pinned_at(self, position: int, target: ir.Expr) -> ir.Expr:
-        """The l-value `target` with its indices as they were then."""
+        """Return the l-value `target` with its indices as they were then."""
         match target:
             case ir.Member(base=base):
                 return replace(target, base=self.pinned_at(position, base))
@@ -126,7 +126,7 @@ class Builder:
             self.out = saved
 
     def ended(self) -> bool:
-        """Whether what comes next cannot be reached."""
+        """Return whether what comes next cannot be reached."""
         return bool(self.out) and isinstance(self.out[-1], ir.Leave)
 
     def emit_block(self, label: str, body: list[ir.Stmt]) -> None:
@@ -146,7 +146,7 @@ def _holds_string(type_: ir.Type) -> bool:
 
 
 def leaves(body: list[ir.Stmt] | tuple[ir.Stmt, ...], label: str) -> bool:
-    """Whether a Leave(label) stands somewhere in `body`."""
+    """Return whether a Leave(label) stands somewhere in `body`."""
     return any(
         statement == ir.Leave(label) or any(leaves(inner, label) for inner in nested(statement))
         for statement in body
@@ -154,7 +154,7 @@ def leaves(body: list[ir.Stmt] | tuple[ir.Stmt, ...], label: str) -> bool:
 
 
 def nested(statement: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...]:
-    """The statement lists inside a statement."""
+    """Return the statement lists inside a statement."""
     match statement:
         case ir.If(then=then, otherwise=otherwise):
             return (then, otherwise)
@@ -189,7 +189,7 @@ class Frame:
     depth: int = 0
 
     def inner(self, scope: Scope, call: ast.Node) -> Frame:
-        """The frame of something called from here."""
+        """Return the frame of something called from here."""
         self.unit.frames += 1
         if self.unit.frames > MAX_FRAMES:
             raise UnsupportedError(f"more than {MAX_FRAMES} calls and instances to inline", call.span)
@@ -199,7 +199,8 @@ class Frame:
         return Frame(self.unit, self.builder, scope, self, depth=self.depth + 1)
 
     def find(self, declaration: ast.Declaration) -> Binding:
-        """What a name means here; instances and constants of the top level are made when first used."""
+        """Return what a name means here; instances and constants of the top level are made when first
+        used."""
         return self.scope.find(declaration) or self.unit.top_level(declaration)
 
     def type_of(self, node: ast.Expression) -> t.Type:
@@ -214,7 +215,7 @@ class Frame:
         return self.unit.shapes.of(self.scope.closed(ref.resolved), ref.span)
 
     def expression(self, node: ast.Expression) -> ir.Expr:
-        """The value of an expression; its side effects are emitted before."""
+        """Return the value of an expression; its side effects are emitted before."""
         value: ir.Expr = self._rule(node)(self, node)
         return value
 
@@ -233,14 +234,14 @@ class Frame:
         return rule
 
     def constant(self, node: ast.Expression, what: str) -> int:
-        """The value of an expression that must be known at compile time."""
+        """Return the value of an expression that must be known at compile time."""
         value = self.expression(node)
         if not isinstance(value, ir.Const) or not isinstance(value.value, int):
             raise CompileError(f"{what} must be known at compile time", node.span)
         return value.value
 
     def constant_value(self, declaration: ast.ConstantDeclaration) -> ir.Expr:
-        """The value of a `const`, in its declared type."""
+        """Return the value of a `const`, in its declared type."""
         with self.builder.collect() as effects:
             value = self.expression(declaration.value)
         if effects:
@@ -282,7 +283,7 @@ class Frame:
 
 
 def as_index(value: ir.Expr) -> ir.Expr:
-    """A compile-time integer as the bit<32> that indices and lengths are."""
+    """Return a compile-time integer as the bit<32> that indices and lengths are."""
     if value.type == INTEGER and isinstance(value, ir.Const):
         return ir.Const(value.value, INDEX)
     return value

@@ -115,7 +115,7 @@ def _evaluate(
 
 
 def named_object(frame: Frame, node: ast.Expression) -> Binding | None:
-    """The packet or instance that an expression names, if it names one."""
+    """Return the packet or instance that an expression names, if it names one."""
     if isinstance(node, ast.Name) and node.declaration is not None:
         binding = frame.find(node.declaration)
         if not isinstance(binding, ir.Expr):

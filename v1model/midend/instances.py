@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 def construct(frame: Frame, node: ast.Expression, path: str) -> Binding:
-    """The value of a constructor's argument: an instance that is made or named there, or a constant."""
+    """Return the value of a constructor's argument: an instance that is made or named there, or a
+    constant."""
     if isinstance(node, ast.Call) and node.kind == "constructor":
         assert isinstance(node.type, t.DeclaredType), node
         declared = node.type.declaration
@@ -43,7 +44,7 @@ def _inside(path: str, name: str) -> str:
 
 
 def declare(frame: Frame, node: ast.Instantiation, path: str, applications: int = 1) -> Binding:
-    """The instance that a declaration makes inside the instance called `path`."""
+    """Return the instance that a declaration makes inside the instance called `path`."""
     if node.members:
         raise UnsupportedError("an instance that implements abstract methods", node.span)
     type_ = node.type_ref.resolved
@@ -61,7 +62,7 @@ def instantiate(
     name: str,
     node: ast.Call | ast.Instantiation,
 ) -> Binding:
-    """A new instance of a control, parser or extern."""
+    """Return a new instance of a control, parser or extern."""
     declaration = type_.declaration
     types = tuple(frame.scope.closed(argument) for argument in type_.arguments)
     if isinstance(declaration, ast.ExternDeclaration) and declaration.name not in extern_objects.KINDS:
@@ -126,7 +127,7 @@ def _mentioned(node: object) -> Iterator[ast.Declaration]:
 
 
 def applied_instance(frame: Frame, node: ast.Call) -> Binding:
-    """What `x.apply(...)` applies; `C.apply(...)` applies an instance of its own, named like C."""
+    """Return what `x.apply(...)` applies; `C.apply(...)` applies an instance of its own, named like C."""
     assert isinstance(node.callee, ast.Member), node
     base = node.callee.base
     named = base.declaration if isinstance(base, ast.Name) else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def call(frame: Frame, node: ast.Call, name: str) -> ir.Expr:
-    """A method of packet_in or packet_out."""
+    """Lower a method of packet_in or packet_out; return its value."""
     match name:
         case "extract":
             _extract(frame, node)

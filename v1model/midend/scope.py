@@ -114,7 +114,7 @@ class Scope:
         return None
 
     def instance_path(self) -> str:
-        """The control-plane name of the instance that this activation belongs to."""
+        """Return the control-plane name of the instance that this activation belongs to."""
         if self.path or self.parent is None:
             return self.path
         return self.parent.instance_path()
@@ -129,8 +129,8 @@ class Scope:
 
 
 def plane_name(declaration: ast.Declaration, path: str) -> str:
-    """The control plane's name of a declaration inside the instance `path`: @name, absolute with
-    a leading dot or relative, else its own name."""
+    """Return the control plane's name of a declaration inside the instance `path`: @name, absolute with a
+    leading dot or relative, else its own name."""
     own = name_annotation(declaration.annotations) or declaration.name
     if own.startswith("."):
         return own[1:]
@@ -138,7 +138,7 @@ def plane_name(declaration: ast.Declaration, path: str) -> str:
 
 
 def name_annotation(annotations: Iterable[ast.Annotation]) -> str:
-    """What @name says, or nothing."""
+    """Return what @name says, or nothing."""
     for annotation in annotations:
         if annotation.name == "name":
             if not (text := annotation_text(annotation)) or text == "." or not _has_string(annotation):
@@ -152,7 +152,7 @@ def _has_string(annotation: ast.Annotation) -> bool:
 
 
 def annotation_text(annotation: ast.Annotation) -> str:
-    """The one string in an annotation such as @name("x")."""
+    """Return the one string in an annotation such as @name("x")."""
     for expression in annotation.expressions:
         if isinstance(expression, ast.StringLiteral):
             return expression.value

@@ -53,7 +53,7 @@ class Shapes:
         self.sources: dict[str, t.RecordType] = {}  # IR struct name -> the P4 type it came from
 
     def of(self, type_: t.Type, span: Span | None = None) -> ir.Type:
-        """The IR type of a closed P4 type."""
+        """Return the IR type of a closed P4 type."""
         known = self._known.get(type_)
         if known is None:
             known = self._known[type_] = self._build(type_, span)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def key_name(frame: Frame, node: ast.Expression) -> str:
-    """The name of a key, such as `hdr.ipv4.dst`, `hdr.ipv4.$valid$` or `meta.x[7:0]`."""
+    """Return the name of a key, such as `hdr.ipv4.dst`, `hdr.ipv4.$valid$` or `meta.x[7:0]`."""
     match node:
         case ast.Name(name=name):
             return name

@@ -59,7 +59,7 @@ def apply_result(frame: Frame, call: ast.Call, member: str) -> ir.Expr:
 
 
 def switch_subject(frame: Frame, node: ast.Expression) -> tuple[ir.Var, Callable[[ast.Expression], ir.Const]]:
-    """The variable that says which action `t.apply().action_run` ran, and what a label means in it."""
+    """Return the variable that says which action `t.apply().action_run` ran, and what a label means in it."""
     assert isinstance(node, ast.Member), node
     assert isinstance(node.base, ast.Call), node
     instance = applied_instance(frame, node.base)

@@ -59,11 +59,11 @@ class Unit:
         self.meter_targets: dict[str, ir.Expr] = {}  # direct meter -> where `read` leaves the colour
 
     def frame(self, builder: Builder) -> Frame:
-        """The outermost frame of a block."""
+        """Return the outermost frame of a block."""
         return Frame(self, builder, self.globals)
 
     def top_level(self, declaration: ast.Declaration) -> Binding:
-        """What a declaration of the top level means; made when it is first used."""
+        """Return what a declaration of the top level means; made when it is first used."""
         binding: Binding
         match declaration:
             case ast.ConstantDeclaration():
@@ -93,14 +93,14 @@ class Unit:
                 raise CompileError(message, span, f"attach it: {kind}s = ...;")
 
     def enum_member(self, enum: str, value: ir.Expr) -> str:
-        """The name of a constant of an enum without an underlying type."""
+        """Return the name of a constant of an enum without an underlying type."""
         assert isinstance(value, ir.Const), value
         assert isinstance(value.value, int), value
         return self.enums[enum][value.value]
 
     @staticmethod
     def record_type(declaration: ast.StructDeclaration) -> t.RecordType:
-        """The type that a declaration without type parameters declares."""
+        """Return the type that a declaration without type parameters declares."""
         fields = []
         for field in declaration.fields:
             assert field.type_ref.resolved is not None, field
@@ -108,7 +108,7 @@ class Unit:
         return t.RecordType(declaration.kind, declaration.name, tuple(fields), declaration)
 
     def new_type_name(self, type_: t.Type) -> str:
-        """The name of a `type`, for P4Info; nothing for other types."""
+        """Return the name of a `type`, for P4Info; nothing for other types."""
         if not isinstance(type_, t.NewType):
             return ""
         self.new_types[type_.name] = type_

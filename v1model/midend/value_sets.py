@@ -20,7 +20,7 @@ MAX_SIZE = 1 << 20  # members; a parser's set is looked up for every packet
 
 
 def declare(frame: Frame, node: ast.ValueSetDeclaration, name: str) -> ValueSetObject:
-    """A value set, known to the program from now on."""
+    """Return a value set, known to the program from now on."""
     assert node.type_ref.resolved is not None, node
     type_ = frame.scope.closed(node.type_ref.resolved)
     size = frame.constant(node.size, "the size of a value set")

@@ -23,7 +23,7 @@ def is_composite(type_: ir.Type) -> bool:
 
 
 def invalid(type_: ir.Type) -> ir.Aggregate:
-    """An invalid header or union, or a stack of such."""
+    """Return an invalid header or union, or a stack of such."""
     return ir.Aggregate((), type_, valid=isinstance(type_, ir.Stack))
 
 
@@ -68,7 +68,7 @@ def _parts(value: ir.Expr, span: Span) -> list[ir.Expr]:
 
 
 def reset(target: ir.Expr) -> Iterator[ir.Stmt]:
-    """What makes the headers in a fresh variable or an `out` parameter invalid."""
+    """Yield what makes the headers in a fresh variable or an `out` parameter invalid."""
     match target.type:
         case ir.Header() | ir.Union() | ir.Stack():
             yield ir.Assign(target, invalid(target.type))
@@ -91,7 +91,7 @@ def assign(frame: Frame, target: ir.Expr, value: ir.Expr) -> None:
 
 
 def is_union_member(place: ir.Expr) -> TypeGuard[ir.Member]:
-    """Whether an l-value is a header in a header union."""
+    """Return whether an l-value is a header in a header union."""
     return isinstance(place, ir.Member) and isinstance(place.base.type, ir.Union)
 
 
@@ -107,7 +107,7 @@ def set_invalid(header: ir.Expr) -> Iterator[ir.Stmt]:
 
 
 def root(place: ir.Expr) -> str:
-    """The variable that an l-value is part of."""
+    """Return the variable that an l-value is part of."""
     while not isinstance(place, ir.Var):
         assert isinstance(place, ir.Member | ir.Index | ir.Slice | ir.StackNext | ir.StackLast), place
         place = place.base
@@ -121,7 +121,7 @@ def _reads(value: ir.Expr, name: str) -> bool:
 
 
 def operands(value: ir.Expr) -> tuple[ir.Expr, ...]:
-    """The expressions that an expression is made of."""
+    """Return the expressions that an expression is made of."""
     match value:
         case ir.Member(base=base) | ir.Slice(base=base) | ir.IsValid(base=base):
             return (base,)
@@ -145,7 +145,7 @@ Place = tuple[str | int, ...]
 
 
 def fixed_place(value: ir.Expr) -> Place | None:
-    """The path of an l-value without run-time indices; members of a union share one place."""
+    """Return the path of an l-value without run-time indices; members of a union share one place."""
     match value:
         case ir.Var(name=name):
             return (name,)
@@ -162,12 +162,12 @@ def fixed_place(value: ir.Expr) -> Place | None:
 
 
 def overlap(a: Place, b: Place) -> bool:
-    """Whether one place contains the other."""
+    """Return whether one place contains the other."""
     return all(x == y for x, y in zip(a, b, strict=False))
 
 
 def as_path(frame: Frame, value: ir.Expr) -> ir.Expr:
-    """A composite value that has a place to be read from; the members of a struct's list fold."""
+    """Return a composite value that has a place to be read from; the members of a struct's list fold."""
     if not isinstance(value, ir.Aggregate | ir.Ternary) or not is_composite(value.type):
         return value
     if isinstance(value, ir.Aggregate) and isinstance(value.type, ir.Struct):

@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 
 def p4info(program: ir.Program) -> p4info_pb2.P4Info:
-    """The P4Info of a program, equal to p4c's."""
+    """Return the P4Info of a program, equal to p4c's."""
     return Builder(program).build()

@@ -18,7 +18,7 @@ def find(annotations: Iterable[ast.Annotation], name: str) -> ast.Annotation | N
 
 
 def number(annotations: Iterable[ast.Annotation], name: str) -> int | None:
-    """The number in an annotation such as @id(5)."""
+    """Return the number in an annotation such as @id(5)."""
     annotation = find(annotations, name)
     if annotation is None:
         return None
@@ -28,7 +28,7 @@ def number(annotations: Iterable[ast.Annotation], name: str) -> int | None:
 
 
 def string(annotations: Iterable[ast.Annotation], name: str) -> str | None:
-    """The string in an annotation such as @brief("x"); adjacent strings are joined."""
+    """Return the string in an annotation such as @brief("x"); adjacent strings are joined."""
     annotation = find(annotations, name)
     if annotation is None:
         return None

@@ -15,7 +15,7 @@ _MATCH_TYPES = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "range": "
 
 
 def describe(program: ir.Program, custom_crcs: Iterable[int] = ()) -> dict[str, Any]:
-    """The part of p4c's JSON for simple_switch that its runtime CLI and p4-utils read, in p4c's form.
+    """Return the part of p4c's JSON for simple_switch that its runtime CLI and p4-utils read, in p4c's form.
     `custom_crcs`: the bits of each call of crc16_custom and crc32_custom."""
     headers = _Headers()
     ids = {action.name: number for number, action in enumerate(program.actions)}

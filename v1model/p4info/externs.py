@@ -38,7 +38,7 @@ def add_extern(builder: Builder, extern: ir.ExternInstance) -> None:
 
 
 def add_direct(builder: Builder, extern: ir.ExternInstance, table: ir.Table) -> int:
-    """A table's direct counter or meter; returns its id."""
+    """Add a table's direct counter or meter; return its id."""
     message = getattr(builder.info, f"{extern.kind}s").add()
     _counter_like(builder, message, extern)
     message.direct_table_id = builder.id(TABLE, table.name)

@@ -70,7 +70,7 @@ class SymbolTable:
         return self._ids[kind, name]
 
     def alias(self, name: str) -> str:
-        """The shortest suffix of the name's parts that no other object has."""
+        """Return the shortest suffix of the name's parts that no other object has."""
         parts = name.split(".")
         for start in range(len(parts) - 1, 0, -1):
             if self._suffixes[tuple(parts[start:])] < 2:

@@ -113,7 +113,7 @@ def _match_fields(message: Any, table: ir.Table) -> None:
 
 
 def add_value_set(builder: Builder, value_set: ir.ValueSet) -> None:
-    """A parser's value set; the key of one that is no struct has no name."""
+    """Add a parser's value set; the key of one that is no struct has no name."""
     message = builder.info.value_sets.add(size=value_set.size)
     builder.preamble(message.preamble, VALUE_SET, value_set.name, value_set.annotations)
     ids = field_ids([key.annotations for key in value_set.keys])

@@ -28,7 +28,7 @@ class TypeSpecs:
         self.spec(type_)
 
     def spec(self, type_: t.Type) -> Any:
-        """The P4DataTypeSpec of a type."""
+        """Return the P4DataTypeSpec of a type."""
         spec = p4types_pb2.P4DataTypeSpec()
         match type_:
             case t.BitType() | t.VarbitType():
@@ -124,7 +124,7 @@ def _fields(type_: t.RecordType) -> Iterator[tuple[str, t.Type]]:
 
 
 def flattened(type_: t.RecordType, prefix: str = "") -> Iterator[tuple[str, t.Type]]:
-    """A header's fields, those of structs inside it with their path."""
+    """Yield a header's fields, those of structs inside it with their path."""
     for name, inner in _fields(type_):
         if isinstance(inner, t.RecordType):
             yield from flattened(inner, f"{prefix}{name}.")
@@ -171,5 +171,5 @@ def bit_width(type_: t.Type) -> int:
 
 
 def bytestring(value: int, width: int) -> bytes:
-    """A value as p4c writes it: as many bytes as its type takes."""
+    """Return a value as p4c writes it: as many bytes as its type takes."""
     return (value & ((1 << width) - 1)).to_bytes((width + 7) // 8, "big")

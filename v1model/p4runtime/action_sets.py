@@ -33,7 +33,7 @@ class ActionSets:
         self._groups: dict[EntryKey, int] = {}
 
     def is_used(self, profile: str) -> bool:
-        """Whether entries with action sets use this profile: members and groups are then refused."""
+        """Return whether entries with action sets use this profile: members and groups are then refused."""
         return any(name == profile for name, _, _ in self._sets.values())
 
     def create(self, table: TableTranslator, message: p4runtime_pb2.ActionProfileActionSet) -> int:
@@ -80,7 +80,7 @@ class ActionSets:
         self._delete_members(profile, member_ids)
 
     def find(self, key: EntryKey) -> p4runtime_pb2.ActionProfileActionSet | None:
-        """The message that the entry at `key` was written with."""
+        """Return the message that the entry at `key` was written with."""
         group_id = self._groups.get(key)
         return self._sets[group_id][2] if group_id is not None else None
 

@@ -40,7 +40,7 @@ class ActionTranslator:
         self._in_order = [(param_id, codec) for param_id, (_, codec, _) in self._params.items()]
 
     def decode(self, message: p4runtime_pb2.Action) -> ActionCall:
-        """Every parameter exactly once, each of which must fit."""
+        """Return the call, in which every parameter is given exactly once and fits."""
         arguments: list[int | None] = [None] * len(self._params)
         for param in message.params:
             known = self._params.get(param.param_id)

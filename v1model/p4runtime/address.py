@@ -17,7 +17,7 @@ class ServerError(Exception):
 
 
 def is_local(address: str) -> bool:
-    """Whether only this machine reaches HOST:PORT or unix:PATH."""
+    """Return whether only this machine reaches HOST:PORT or unix:PATH."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")

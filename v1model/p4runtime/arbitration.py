@@ -26,7 +26,7 @@ MAX_ROLES = 16
 
 
 def election_id(message: p4runtime_pb2.MasterArbitrationUpdate) -> ElectionId | None:
-    """None if unset: such a controller never becomes primary."""
+    """Return the election id, None if unset: such a controller never becomes primary."""
     if not message.HasField("election_id"):
         return None
     return message.election_id.high, message.election_id.low
@@ -49,7 +49,7 @@ class Arbitration:
         self._lock = threading.Lock()
 
     def update(self, session: Session, message: p4runtime_pb2.MasterArbitrationUpdate) -> None:
-        """A controller's first or a later MasterArbitrationUpdate. An error ends its stream."""
+        """Take a controller's first or a later MasterArbitrationUpdate. An error ends its stream."""
         with self._lock:
             self._check(session, message)
             own_id = election_id(message)
@@ -94,7 +94,7 @@ class Arbitration:
                 raise DataPlaneError("PERMISSION_DENIED", _not_primary(role, own_id))
 
     def primaries(self) -> list[Session]:
-        """The primaries of all roles."""
+        """Return the primaries of all roles."""
         with self._lock:
             return [role.primary for role in self._roles.values() if role.primary]
 

@@ -55,7 +55,7 @@ class Matched(NamedTuple):
 
 
 def matched(kind: str, width: int, match: KeyMatch | None) -> int | Matched:
-    """The value of a key for its entry's match."""
+    """Return the value of a key for its entry's match."""
     full = (1 << width) - 1
     value = match.value if match else 0
     if kind == "exact":
@@ -91,8 +91,8 @@ class Restriction(NamedTuple):
 
 
 def restriction_of(preamble: p4info_pb2.Preamble, name: str, names: Iterable[str]) -> Restriction | None:
-    """What the annotation of this name says of values of these `names`; None if there is none. One that is
-    not understood is told of and not enforced."""
+    """Return what the annotation of this name says of values of these `names`; None if there is none. One
+    that is not understood is told of and not enforced."""
     for annotation in preamble.annotations:
         if annotation.startswith(f"@{name}("):
             text = "".join(re.sub(r"\\(.)", r"\1", part) for part in _STRING.findall(annotation))
@@ -104,7 +104,7 @@ def restriction_of(preamble: p4info_pb2.Preamble, name: str, names: Iterable[str
 
 
 def parse(text: str, names: Iterable[str]) -> Rule:
-    """The rule that a text is, over values of these names. Raises ValueError with what is wrong."""
+    """Return the rule that a text is, over values of these names. Raises ValueError with what is wrong."""
     parser = _Parser(text, {*names, PRIORITY})
     try:
         return parser.rules()

@@ -40,10 +40,11 @@ class Engine(Protocol):
     """Turns device configs into data planes and connects one at a time to the ports."""
 
     def load(self, device_config: bytes) -> DataPlane:
-        """A data plane without ports. INVALID_ARGUMENT, with a reason, if it can't be realised."""
+        """Return a data plane without ports. Raises INVALID_ARGUMENT, with a reason, if it can't be
+        realised."""
 
     def connect(self, data_plane: DataPlane) -> None:
-        """The ports' packets go to this data plane from now on."""
+        """Send the ports' packets to this data plane from now on."""
 
     def discard(self, data_plane: DataPlane) -> None:
         """The data plane is used no more."""
@@ -86,7 +87,7 @@ class Device:
 
     @property
     def pipeline(self) -> Pipeline:
-        """What reads and writes refer to: a saved pipeline, else the one that forwards."""
+        """Return what reads and writes refer to: a saved pipeline, else the one that forwards."""
         pipeline = self._saved or self._committed
         if pipeline is None:
             raise DataPlaneError("FAILED_PRECONDITION", "No forwarding pipeline config set for this device")
@@ -94,7 +95,7 @@ class Device:
 
     @property
     def committed(self) -> Pipeline:
-        """What forwards."""
+        """Return the pipeline that forwards."""
         if self._committed is None:
             raise DataPlaneError("FAILED_PRECONDITION", "No forwarding pipeline config set for this device")
         return self._committed
@@ -143,7 +144,7 @@ class Device:
         return answer
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> bool:
-        """No events after this. False if a pipeline is still being set after `timeout_s`."""
+        """Send no events after this; return False if a pipeline is still being set after `timeout_s`."""
         if not self._lock.acquire(timeout=timeout_s):
             return False
         try:

@@ -53,7 +53,7 @@ class DigestHandler:
             yield
 
     def encode_list(self, digests: DigestList) -> p4runtime_pb2.StreamMessageResponse:
-        """The stream message for a list of the data plane."""
+        """Return the stream message for a list of the data plane."""
         info = self._schema.digests_by_name[digests.digest]
         message = p4runtime_pb2.StreamMessageResponse()
         message.digest.digest_id = info.id

@@ -123,7 +123,7 @@ class EmbeddedEngine:
 
     @property
     def connected(self) -> Switch | None:
-        """The switch that has the ports; None before there is one."""
+        """Return the switch that has the ports; None before there is one."""
         return self._connected
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
@@ -136,7 +136,8 @@ class EmbeddedEngine:
             self._queue_limits[name, port, priority] = value
 
     def statistics(self) -> Statistics | None:
-        """What the switch that has the ports counted; None before there is one, and while it is replaced."""
+        """Return what the switch that has the ports counted; None before there is one, and while it is
+        replaced."""
         connected = self._connected
         try:
             return connected.statistics() if connected else None

@@ -39,7 +39,7 @@ class Answer:
         self._last: p4runtime_pb2.Entity | None = None
 
     def add(self) -> p4runtime_pb2.Entity:
-        """A new entity to fill."""
+        """Return a new entity to fill."""
         if self._last is not None:
             self._bytes += self._last.ByteSize()
         if self._count == self.ENTITIES or self._bytes >= self.BYTES:
@@ -50,12 +50,12 @@ class Answer:
         return self._last
 
     def take_full(self) -> list[p4runtime_pb2.ReadResponse]:
-        """The responses to which nothing will be added."""
+        """Return the responses to which nothing will be added."""
         full, self._responses = self._responses[:-1], self._responses[-1:]
         return full
 
     def take_rest(self) -> p4runtime_pb2.ReadResponse:
-        """The last response, empty if there was nothing at all."""
+        """Return the last response, empty if there was nothing at all."""
         return self._responses[-1]
 
 

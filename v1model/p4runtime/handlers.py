@@ -49,7 +49,7 @@ class OwnCalls(Protocol):
         """Return what the switch counted."""
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """As `Switch.limit_queues`."""
+        """Do as `Switch.limit_queues`."""
 
     def call(self, data: bytes) -> bytes:
         """Return the answer to a Thrift message. Raises DataPlaneError if it is none."""
@@ -59,7 +59,7 @@ class OwnCalls(Protocol):
 
 
 def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message]:
-    """What a gRPC server needs to serve `service`."""
+    """Return what a gRPC server needs to serve `service`."""
     requests = {
         "Write": p4runtime_pb2.WriteRequest,
         "Read": p4runtime_pb2.ReadRequest,
@@ -82,7 +82,7 @@ def handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler[bytes, Message
 
 
 def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHandler[bytes, bytes]:
-    """The service weir.v1model.Switch, which is not P4Runtime's, for weir-cli.
+    """Return the service weir.v1model.Switch, which is not P4Runtime's, for weir-cli.
 
     Statistics: what `own` counts, as JSON; the request is empty. Call: a WriteRequest with one
     extern entry, whose value is a call of BMv2's Thrift services; the answer is Thrift's, too. Calls that

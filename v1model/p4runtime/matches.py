@@ -166,7 +166,7 @@ class KeyTranslator:
         self._mandatory = [field for field in self.fields if not field.may_be_omitted]
 
     def decode(self, messages: Iterable[p4runtime_pb2.FieldMatch]) -> Matches:
-        """One per key, None where left out."""
+        """Return a match for each key, None where it is left out."""
         matches: list[KeyMatch | None] = [None] * self._key_count
         for message in messages:
             field = self._by_id.get(message.field_id)

@@ -39,7 +39,7 @@ class PacketHeader:
         self._by_id = {field_id: (shift, codec) for field_id, shift, _, codec in self._fields}
 
     def pack(self, metadata: Sequence[p4runtime_pb2.PacketMetadata]) -> bytes:
-        """The header's bytes; every field must be given once."""
+        """Return the header's bytes; every field must be given once."""
         if len(metadata) != len(self._fields):
             raise invalid(f"{len(metadata)} metadata fields given, {len(self._fields)} needed")
         value = 0

@@ -102,8 +102,8 @@ class Pipeline:
     def write_atomically(
         self, updates: Sequence[p4runtime_pb2.Update], *, pauses_packets: bool
     ) -> list[DataPlaneError | None]:
-        """All updates or none of them; ABORTED for those that another one's error undid. `pauses_packets`: no
-        packet is processed meanwhile, so each sees the state before or after."""
+        """Carry out all updates or none of them; return ABORTED for those that another one's error undid.
+        `pauses_packets`: no packet is processed meanwhile, so each sees the state before or after."""
         pause = self.data_plane.paused() if pauses_packets else nullcontext()
         with self._lock:
             self._check_in_use()
@@ -132,7 +132,7 @@ class Pipeline:
         yield answer.take_rest()
 
     def read_entities(self, entities: Iterable[p4runtime_pb2.Entity]) -> Iterator[p4runtime_pb2.Entity]:
-        """The same, one by one."""
+        """Yield the entities one by one."""
         return (entity for response in self.read(entities) for entity in response.entities)
 
     def packet_out(self, message: p4runtime_pb2.PacketOut) -> None:
@@ -152,7 +152,7 @@ class Pipeline:
             self._retired = True
 
     def encode_event(self, event: Event, now_ns: int) -> p4runtime_pb2.StreamMessageResponse:
-        """The stream message for something that happened in the data plane."""
+        """Return the stream message for something that happened in the data plane."""
         if isinstance(event, DigestList):
             return self._digests.encode_list(event)
         message = p4runtime_pb2.StreamMessageResponse()

@@ -56,7 +56,7 @@ class References:
         self._of_actions = list(self._read(p4info, p4info.actions, "params"))
 
     def concerns(self, table: ir.Table) -> bool:
-        """Whether entries of a table refer to others or may be referred to."""
+        """Return whether entries of a table refer to others or may be referred to."""
         actions = {ref.action for ref in table.actions}
         named = {name for r in self._of_keys for name in (r.source, r.target)}
         return table.name in named or any(

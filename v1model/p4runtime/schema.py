@@ -99,7 +99,7 @@ class Schema:
         return _by_id(self.value_sets, value_set_id, "value set")
 
     def wire_tables(self) -> list[WireTable]:
-        """For the data plane's writer: tables whose entries need no translation."""
+        """Return, for the data plane's writer, the tables whose entries need no translation."""
         return [wire for table in self.tables.values() if (wire := table.as_wire()) is not None]
 
     def _read_externs(self, p4info: p4info_pb2.P4Info, externs: dict[str, ir.ExternInstance]) -> None:

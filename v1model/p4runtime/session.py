@@ -52,7 +52,7 @@ class Session:
             self._changed.wait_for(lambda: self._closed or not self._is_full())
 
     def messages(self) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
-        """What was sent, as it comes, until `close`."""
+        """Yield what was sent, as it comes, until `close`."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._queue or self._closed)

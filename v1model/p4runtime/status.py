@@ -31,7 +31,7 @@ def canonical_code(error: DataPlaneError) -> int:
 
 
 def write_status(results: Sequence[DataPlaneError | None]) -> status_pb2.Status | None:
-    """The status of a batch: None if all is well, else one p4.v1.Error for each update."""
+    """Return the status of a batch: None if all is well, else one p4.v1.Error for each update."""
     failed = [(index, error) for index, error in enumerate(results) if error]
     if not failed:
         return None
@@ -53,7 +53,7 @@ def write_status(results: Sequence[DataPlaneError | None]) -> status_pb2.Status 
 def stream_error(
     error: DataPlaneError, request: p4runtime_pb2.StreamMessageRequest
 ) -> p4runtime_pb2.StreamMessageResponse:
-    """What a controller learns of a stream message that failed."""
+    """Return what a controller learns of a stream message that failed."""
     response = p4runtime_pb2.StreamMessageResponse()
     response.error.canonical_code = canonical_code(error)
     response.error.message = str(error)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def entry_key(entry: TableEntry) -> EntryKey:
-    """What identifies an entry among all tables'."""
+    """Return what identifies an entry among all tables'."""
     return entry.table, entry.matches, entry.priority
 
 
@@ -208,8 +208,8 @@ class TableHandler:
     def select(
         self, table: TableTranslator, message: p4runtime_pb2.TableEntry
     ) -> Iterator[TableEntry | None]:
-        """The entries that a (wildcard) read or a direct counter's or meter's entry names; None for each
-        entry of the table that it does not."""
+        """Yield the entries that a (wildcard) read or a direct counter's or meter's entry names; None for
+        each entry of the table that it does not."""
         found: Iterable[TableEntry]
         wanted: Matches | None = None
         if message.match and (message.priority or not table.needs_priority):

@@ -114,11 +114,11 @@ class TableTranslator:
         return self.decode_matches(message.match), priority
 
     def decode_matches(self, messages: Sequence[p4runtime_pb2.FieldMatch]) -> Matches:
-        """One per key of the table, None where left out."""
+        """Return a match for each key of the table, None where it is left out."""
         return self._keys.decode(messages)
 
     def decode_action(self, message: p4runtime_pb2.Action, *, as_default: bool = False) -> ir.ActionCall:
-        """An action of this table, in the scope where it is allowed."""
+        """Return an action of this table, in the scope where it is allowed."""
         action = self._actions.get(message.action_id)
         if action is None:
             raise self._invalid(f"action id 0x{message.action_id:08x} is none of its actions")

@@ -28,12 +28,12 @@ class Codec(Protocol):
 
 
 def encode_uint(value: int) -> bytes:
-    """The shortest big-endian string that holds `value`; zero is one byte."""
+    """Return the shortest big-endian string that holds `value`; zero is one byte."""
     return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
 
 
 def encode_int(value: int) -> bytes:
-    """The shortest two's complement string for a signed value; zero is one byte."""
+    """Return the shortest two's complement string for a signed value; zero is one byte."""
     bits = (value if value >= 0 else ~value).bit_length() + 1
     return value.to_bytes((bits + 7) // 8, "big", signed=True)
 
@@ -119,7 +119,7 @@ class TranslatedCodec(BitsCodec):
 
 
 def is_plain(codec: Codec, width: int) -> bool:
-    """Whether any bytes that fit bit<width> are the value itself."""
+    """Return whether any bytes that fit bit<width> are the value itself."""
     return isinstance(codec, BitsCodec) and codec.width == width
 
 

@@ -16,7 +16,7 @@ _codec = BitsCodec(9)  # standard_metadata.egress_port is bit<9>
 def watched_port(
     message: p4runtime_pb2.ActionProfileGroup.Member | p4runtime_pb2.ActionProfileAction,
 ) -> int | None:
-    """None if it watches no port."""
+    """Return the port that a member or action watches, None if it watches none."""
     kind = message.WhichOneof("watch_kind")
     if kind is None:
         return None

@@ -41,7 +41,7 @@ INSERT, MODIFY, DELETE = (
 
 
 def running_program(session: Session, source: Path | None) -> tuple[Program, Schema]:
-    """The switch's program: from its device config, or from the P4 file `source` for a switch whose
+    """Return the switch's program: from its device config, or from the P4 file `source` for a switch whose
     device config is not ours (BMv2). Raises DataPlaneError or CompileError."""
     config = session.pipeline()
     if source is not None:
@@ -59,11 +59,11 @@ class RemoteDataPlane:
         self._session, self.program, self._schema = session, program, schema
 
     def statistics(self) -> dict[str, Any]:
-        """What the switch counted, of its ports and of packets that it dropped."""
+        """Return what the switch counted, of its ports and of packets that it dropped."""
         return self._session.statistics()
 
     def limit_queues(self, limits: Mapping[str, int], port: int | None, priority: int | None) -> None:
-        """As `Switch.limit_queues`."""
+        """Do as `Switch.limit_queues`."""
         self._session.limit_queues(limits, port, priority)
 
     # --- tables

@@ -129,7 +129,7 @@ class TableCommands:
         self._data_plane.set_default(self._table(words[0]).name, None)
 
     def entries(self, table: str) -> list[TableEntry]:
-        """The entries that a table has now."""
+        """Return the entries that a table has now."""
         return list(self._data_plane.entries(table))
 
     def located(self, name: str, text: str) -> tuple[int, TableEntry]:

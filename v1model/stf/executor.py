@@ -50,10 +50,10 @@ class Target(Protocol):
     def data_plane(self) -> DataPlane: ...
 
     def send(self, port: int, data: bytes) -> None:
-        """A packet into a port."""
+        """Send a packet into a port."""
 
     def received(self, expected: Mapping[int, int]) -> Mapping[int, Sequence[bytes]]:
-        """All packets that came out so far, by port. `expected`: how many to wait for, where a switch
+        """Return all packets that came out so far, by port. `expected`: how many to wait for, where a switch
         works at its own pace."""
 
 

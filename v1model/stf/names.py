@@ -22,14 +22,14 @@ N = TypeVar("N", bound=Named)
 
 
 def find(things: Iterable[N], name: str, kind: str) -> N:
-    """The thing called `name`, or the only one whose name ends with it, if need be within a word, as p4c's
-    STF runner has it. Raises ValueError."""
+    """Return the thing called `name`, or the only one whose name ends with it, if need be within a word, as
+    p4c's STF runner has it. Raises ValueError."""
     return _the_only(list(things), name, kind, ("." + name, name))
 
 
 def find_whole(things: Iterable[N], name: str, kind: str) -> N:
-    """The thing called `name`, or the only one whose name ends with `.name`, as simple_switch_CLI has it.
-    Raises ValueError."""
+    """Return the thing called `name`, or the only one whose name ends with `.name`, as simple_switch_CLI has
+    it. Raises ValueError."""
     return _the_only(list(things), name, kind, ("." + name,))
 
 
@@ -47,8 +47,8 @@ def _the_only(candidates: list[N], name: str, kind: str, endings: tuple[str, ...
 
 
 def find_key(keys: Iterable[ir.Key], name: str) -> int:
-    """The position of a key: `a$0.b` stands for `a[0].b`; `valid`, `$valid$` or a header's name alone for
-    `isValid()`."""
+    """Return the position of a key: `a$0.b` stands for `a[0].b`; `valid`, `$valid$` or a header's name alone
+    for `isValid()`."""
     head, dollar, tail = name.partition("$")
     if dollar and tail[:1].isdigit():
         index, dot, rest = tail.partition(".")
@@ -73,8 +73,8 @@ def default_match(key: ir.Key) -> ir.KeyMatch | None:
 
 
 def parse_match(key: ir.Key, text: str) -> ir.KeyMatch | None:
-    """A key's value: `*` digits don't matter, VALUE/LENGTH for lpm, LOW..HIGH for range (our extension).
-    Raises ValueError."""
+    """Return a key's value: `*` digits don't matter, VALUE/LENGTH for lpm, LOW..HIGH for range (our
+    extension). Raises ValueError."""
     width = key_width(key)
     if key.match_kind == "lpm":
         return _lpm(text, width)

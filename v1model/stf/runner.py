@@ -27,14 +27,14 @@ V1MODEL = re.compile(r'^\s*#\s*include\s*[<"](?:.*/)?v1model\.p4[>"]', re.MULTIL
 
 
 def find_tests(root: Path) -> list[Path]:
-    """The *.stf files below `root` (or `root` itself)."""
+    """Return the *.stf files below `root` (or `root` itself)."""
     return [root] if root.is_file() else sorted(root.rglob("*.stf"))
 
 
 def run_all(
     root: Path, jobs: int, timeout_s: float = TIMEOUT_S, externs: Path | None = None
 ) -> Iterator[Outcome]:
-    """What cannot be run first, then outcomes in the order in which tests end."""
+    """Yield what cannot be run first, then outcomes in the order in which tests end."""
     tests = []
     for path in find_tests(root):
         name = _name(path, root)
@@ -46,7 +46,7 @@ def run_all(
 
 
 def summary(outcomes: Iterable[Outcome]) -> dict[str, object]:
-    """What results/stf/summary.json holds; skipped files are not part of it."""
+    """Return what results/stf/summary.json holds; skipped files are not part of it."""
     counted = sorted((o for o in outcomes if o.result != SKIPPED), key=lambda outcome: outcome.name)
     return {
         **{result: sum(o.result == result for o in counted) for result in (PASSED, FAILED, REFUSED)},

@@ -179,7 +179,7 @@ class SwitchCommands:
 
 
 def show_rates(config: MeterConfig | None) -> str:
-    """The rates as `parse_rates` reads them."""
+    """Return the rates as `parse_rates` reads them."""
     if config is None:
         return "no rates"
     rates = ((config.cir, config.cburst), (config.pir, config.pburst))

@@ -80,8 +80,8 @@ class Reader:
         self.kind = 0
 
     def message(self, *kinds: int) -> tuple[str, int, dict[int, Any]]:
-        """The next message, of one of `kinds` (a call by default): its name, its sequence number and its
-        struct, that of a call with the arguments. `kind` then says which it was."""
+        """Return the next message, of one of `kinds` (a call by default): its name, its sequence number and
+        its struct, that of a call with the arguments. `kind` then says which it was."""
         self._left = MAX_MESSAGE_BYTES
         head = self._unsigned()
         if head & _VERSION_MASK != _VERSION_1 or head & 0xFF not in (kinds or (CALL,)):
@@ -143,7 +143,7 @@ class Reader:
 
 
 def message(name: str, kind: int, sequence: int, body: bytes) -> bytes:
-    """A reply or exception with an encoded struct."""
+    """Return a reply or exception with an encoded struct."""
     return (_VERSION_1 | kind).to_bytes(4, "big") + _text(name) + I32.layout.pack(sequence) + body
 
 
@@ -172,12 +172,12 @@ def encode(type_: Type, value: Any) -> bytes:
 
 
 def field(number: int, type_: Type, value: Any) -> bytes:
-    """A field of a struct with its number."""
+    """Return a field of a struct with its number."""
     return bytes([type_.code]) + I16.layout.pack(number) + encode(type_, value)
 
 
 def struct_of(*fields: bytes) -> bytes:
-    """A struct of encoded fields."""
+    """Return a struct of encoded fields."""
     return b"".join(fields) + bytes([_STOP])
 
 

@@ -58,7 +58,7 @@ class Device:
 
     @call(0, STRING)
     def bm_get_config(self) -> str:
-        """The device config, with what tools for BMv2 read of p4c's JSON."""
+        """Return the device config, with what tools for BMv2 read of p4c's JSON."""
         switch = self.switch()
         described = describe(switch.program, switch.compiled.custom_crcs)
         return json.dumps({**described, **json.loads(self.process.config())})
@@ -97,7 +97,7 @@ class Device:
 
     @call(0, ListOf(PORT_INFO), PORTS)
     def bm_dev_mgr_show_ports(self) -> list[tuple[int, str, bool, dict[str, str]]]:
-        """The interfaces, and as `extra` what they passed and dropped."""
+        """Return the interfaces, and as `extra` what they passed and dropped."""
         ports = sorted(self.switch().statistics()["ports"].items())
         return [
             (
@@ -161,7 +161,7 @@ class Addresses:
 
     @call(0, StructOf((I64, STRING)))
     def p4runtime_device(self) -> tuple[int, str]:
-        """The device id and the address."""
+        """Return the device id and the address."""
         return self.process.device_id, self.process.p4runtime_address
 
 

@@ -43,8 +43,8 @@ class Dispatcher:
         self._one_call = threading.Lock()
 
     def answer_message(self, data: bytes) -> bytes:
-        """The answer to one message that came over P4Runtime's connection. Raises DataPlaneError if it is no
-        call, or about the machine's interfaces, in which P4Runtime's clients have no say."""
+        """Return the answer to one message that came over P4Runtime's connection. Raises DataPlaneError if it
+        is no call, or about the machine's interfaces, in which P4Runtime's clients have no say."""
         stream = io.BytesIO(data)
         try:
             name, sequence, arguments = Reader(stream.read).message()
@@ -67,7 +67,7 @@ class Dispatcher:
         return only_reads(name)
 
     def answer(self, name: str, sequence: int, arguments: dict[int, Any]) -> bytes:
-        """The answer to a call, also where that does not exist or its arguments make no sense."""
+        """Return the answer to a call, also where that does not exist or its arguments make no sense."""
         own_name = name.rpartition(":")[2]
         try:
             with self._one_call:

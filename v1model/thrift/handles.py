@@ -27,7 +27,7 @@ class Handles:
         return handle in self._keys
 
     def of(self, entry: TableEntry) -> int:
-        """The entry's handle, a new one if it has none."""
+        """Return the entry's handle, a new one if it has none."""
         key = (entry.matches, entry.priority)
         if key not in self._numbers:
             handle = heapq.heappop(self._free) if self._free else len(self._keys)

@@ -116,8 +116,8 @@ class Tables:
     def bm_mt_get_entries(
         self, _context: int, table: bytes, behind: int | None, most: int | None
     ) -> list[tuple[Any, ...]]:
-        """All entries in the order of their handles. weir-cli gives two arguments that BMv2 has not, for
-        parts that fit a message: only handles `behind` one, and `most` of them."""
+        """Return all entries in the order of their handles. weir-cli gives two arguments that BMv2 has not,
+        for parts that fit a message: only handles `behind` one, and `most` of them."""
         found = self._table(table)
         entries = self._synchronised(found)
         if behind is not None:

@@ -43,7 +43,7 @@ def bad_key(message: str) -> ThriftError:
 
 
 def named(things: Iterable[Named], name: bytes) -> Named | None:
-    """The thing of this name, or the only one whose name ends with it; None if there is none."""
+    """Return the thing of this name, or the only one whose name ends with it; None if there is none."""
     wanted, candidates = name.decode(errors="replace"), list(things)
     ending = [thing for thing in candidates if thing.name.endswith(f".{wanted}")]
     exact = next((thing for thing in candidates if thing.name == wanted), None)
@@ -59,7 +59,7 @@ def matched_keys(table: ir.Table) -> list[ir.Key]:
 
 
 def matches_of(table: ir.Table, params: Sequence[dict[int, Any]]) -> Matches:
-    """The matches that a BmMatchParams stands for."""
+    """Return the matches that a BmMatchParams stands for."""
     keys = matched_keys(table)
     if len(params) != len(keys):
         raise bad_key(f"table {table.name} has {len(keys)} keys, {len(params)} matches are given")
@@ -93,7 +93,7 @@ def _match(key: ir.Key, param: dict[int, Any]) -> KeyMatch | None:
 
 
 def match_params(table: ir.Table, matches: Matches) -> list[tuple[Any, ...]]:
-    """The BmMatchParams of an entry's matches."""
+    """Return the BmMatchParams of an entry's matches."""
     return [_param(key, match) for key, match in matched(table, matches)]
 
 
@@ -119,7 +119,7 @@ def _param(key: ir.Key, match: KeyMatch | None) -> tuple[Any, ...]:
 
 
 def action_call(actions: Iterable[ir.Action], name: bytes, data: Sequence[bytes]) -> ActionCall:
-    """The call of one of `actions` with BmActionData."""
+    """Return the call of one of `actions` with BmActionData."""
     action = named(actions, name)
     if action is None:
         raise ThriftError(INVALID_ACTION, f"no action {name!r} here")
@@ -138,13 +138,13 @@ def _argument(value: bytes, param: ir.ActionParam) -> int:
 
 
 def action_data(actions: Iterable[ir.Action], action: ActionCall) -> list[bytes]:
-    """The BmActionData of a call."""
+    """Return the BmActionData of a call."""
     params = next(one.params for one in actions if one.name == action.action)
     return [_bytes(value, param.type.width) for value, param in zip(action.arguments, params, strict=True)]
 
 
 def meter_config(given: Sequence[dict[int, Any]]) -> MeterConfig:
-    """The rates of a meter; BMv2 gives both, the committed one first."""
+    """Return the rates of a meter; BMv2 gives both, the committed one first."""
     if len(given) != 2:
         raise ThriftError(BAD_RATES, f"two rates are expected, not {len(given)}")
     (cir, cburst), (pir, pburst) = ((round(one[1] * MICROSECONDS_PER_S), one[2]) for one in given)
@@ -152,7 +152,7 @@ def meter_config(given: Sequence[dict[int, Any]]) -> MeterConfig:
 
 
 def rates(config: MeterConfig | None) -> list[tuple[float, int]]:
-    """The BmMeterRateConfigs of a meter; none where it has no rates."""
+    """Return the BmMeterRateConfigs of a meter; none where it has no rates."""
     if config is None:
         return []
     pairs = ((config.cir, config.cburst), (config.pir, config.pburst))

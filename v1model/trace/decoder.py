@@ -106,7 +106,7 @@ def _numbers(values: Sequence[tuple[str, int]], data: bytes) -> list[tuple[str, 
 
 
 def str_match(match: object) -> str:
-    """An entry's match as STF and simple_switch_CLI write it."""
+    """Return an entry's match as STF and simple_switch_CLI write it."""
     if not isinstance(match, KeyMatch):
         return "*"
     if match.prefix_length is not None:

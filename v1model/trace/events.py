@@ -54,7 +54,7 @@ class TraceFilter:
             raise ValueError(f"a pattern has at most {MAX_PATTERN_BYTES} bytes")
 
     def takes(self, port: int, frame: bytes) -> bool:
-        """Whether a frame that comes into `port` is traced."""
+        """Return whether a frame that comes into `port` is traced."""
         value, mask = self.pattern()
         if len(frame) < len(mask) or self.port not in (None, port):
             return False

@@ -16,7 +16,7 @@ _INDENT = {"received": "", "copied": "", "sent": "", "dropped": "", "queued": " 
 
 
 def as_json(event: TraceEvent, outcome: int | None = None) -> str:
-    """One JSON object; frames are hex digits. `outcome` numbers those of a packet."""
+    """Return one JSON object; frames are hex digits. `outcome` numbers those of a packet."""
     record = asdict(event) | ({} if outcome is None else {"outcome": outcome})
     record["values"] = {
         name: value.hex() if isinstance(value, bytes) else value for name, value in event.values.items()
@@ -31,7 +31,7 @@ def as_text(event: TraceEvent) -> str:
 
 
 def choices_text(choices: Sequence[Choice]) -> str:
-    """Which member each group chooses."""
+    """Return which member each group chooses."""
     chosen = [f"{profile}: group {group} chooses member {member}" for profile, group, member in choices]
     return "; ".join(chosen) or "no group chooses"
 

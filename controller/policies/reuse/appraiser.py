@@ -52,7 +52,7 @@ class Appraiser:
         self.tell_worths()
 
     def tell_worths(self) -> None:
-        """The core hears what hits save."""
+        """Tell the core what hits save."""
         self.core.set_worths(self._worth.seconds, self._worth.steps)
         self.places = len(self._worth.seconds)
 

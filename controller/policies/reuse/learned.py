@@ -93,12 +93,12 @@ class LearnedValue:
         return self._model.chance[block.kind][bucket_of(self._history.tick - block.tick)]
 
     def value(self, block: Block) -> float:
-        """Seconds that holding a block can save per tick, and per slot that it takes."""
+        """Return the seconds that holding a block can save per tick, and per slot that it takes."""
         index = self._model.index[block.kind][bucket_of(self._history.tick - block.tick)]
         return index * float(2.0 ** (block.column // CLASSES / STEPS_PER_OCTAVE))
 
     def cheapest_value(self) -> float | None:
-        """The lowest value among what is held; None where there is room for any block."""
+        """Return the lowest value among what is held; None where there is room for any block."""
         cheapest = None if self._capacity.fits(1) else self._cheapest()
         return cheapest[0] if cheapest else None
 

@@ -66,7 +66,7 @@ class Reuse(Policy):
 
     @property
     def core(self) -> Core:
-        """What is remembered, what is wanted, and the pool: of the first tenant."""
+        """Return what is remembered, what is wanted, and the pool: of the first tenant."""
         return self._first.core
 
     def __contains__(self, key: object) -> bool:

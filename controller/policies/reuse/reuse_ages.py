@@ -13,6 +13,6 @@ BUCKETS = len(AGE_EDGES) + 1
 
 
 def usual_blocks(block_tokens: int) -> float:
-    """How many blocks of the usual size a block is. Blocks of a request come again together, so small ones
-    tell no more than large ones of as many tokens."""
+    """Return how many blocks of the usual size a block is. Blocks of a request come again together, so small
+    ones tell no more than large ones of as many tokens."""
     return block_tokens / USUAL_BLOCK_TOKENS

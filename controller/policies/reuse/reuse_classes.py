@@ -48,11 +48,11 @@ def lineage_of(count: int, children: int = 0, again: int = 0) -> int:
 
 
 def new_class(lineage: int, is_last: bool) -> int:
-    """The class of a block that was asked for once."""
+    """Return the class of a block that was asked for once."""
     return LAST if is_last else 1 + lineage
 
 
 def class_of(count: int, gap_ticks: float) -> int:
-    """The class of a block that was asked for again; a higher class is asked for more."""
+    """Return the class of a block that was asked for again; a higher class is asked for more."""
     gap = max(0, GAP_CLASSES - 1 - int(gap_ticks * GAP_STEPS_PER_TICK).bit_length())
     return FIRST_GAP_CLASS + gap * LEVELS + bisect_right(LEVEL_COUNTS, count)

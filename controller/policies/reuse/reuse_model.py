@@ -121,14 +121,14 @@ class ReuseModel:
         self._reuses[kind][0] += times
 
     def aged(self, kind: int, bucket: int, blocks: int) -> None:
-        """So many blocks of this class passed from the bucket before into this one."""
+        """Record that so many blocks of this class passed from the bucket before into this one."""
         at_risk = self._at_risk[kind]
         at_risk[bucket - 1] -= blocks
         at_risk[bucket] += blocks
         self._passed[kind][bucket - 1] += blocks
 
     def ticked(self) -> None:
-        """A tick went by for all blocks at risk; age 0 is accounted for by entering."""
+        """Record that a tick went by for all blocks at risk. Entering accounts for age 0."""
         for exposure, at_risk in zip(self._exposure, self._at_risk, strict=True):
             if any(at_risk):
                 at_age_0 = exposure[0]

@@ -51,7 +51,7 @@ class Worth:
         self.place(0, 0)
 
     def place(self, home: int, depth: int, recompute_s: float = 0.0) -> int:
-        """The place of a block; `recompute_s` is what the node said, 0 where unknown."""
+        """Return the place of a block; `recompute_s` is what the node said, 0 where unknown."""
         if not recompute_s:
             place = self._by_depth.get((home, depth))
             if place is not None:
@@ -92,11 +92,11 @@ class Worth:
 
     @property
     def unit_s(self) -> float:
-        """Seconds that step 0 stands for."""
+        """Return the seconds that step 0 stands for."""
         return float(2.0 ** (self._usual_step / STEPS_PER_OCTAVE))
 
     def describe(self, place: int) -> tuple[int, float, float]:
-        """Of a place: home, seconds to compute, mean seconds to fetch."""
+        """Return a place's home, its seconds to compute and the mean seconds to fetch from it."""
         home, step = next(key for key, number in self._places.items() if number == place)
         return home, _seconds(step), self._fetch_s(home, math.inf)
 

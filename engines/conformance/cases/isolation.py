@@ -94,7 +94,8 @@ def adapter_rewritten(bench: Bench) -> Measured:
 @case("adapter-loaded-again", "An adapter loaded again from its path, with other content, as an engine runs.",
       "vllm-project/vllm#42125", "vllm-project/vllm#30931")  # fmt: skip
 def adapter_loaded_again(bench: Bench) -> Measured:
-    """The engine's own prefix cache takes it for the one before; that must not reach others."""
+    """Check that an adapter loaded again is another one to other engines. The engine's own prefix cache takes
+    it for the one before."""
     folder = bench.folder / "adapters" / "again"
     write_adapter(folder, bench.seed)
     first, again = (["again", number, str(folder)] for number in (1, 2))

@@ -24,7 +24,7 @@ class DoneEvent:
         """Nothing."""
 
     def query(self) -> bool:
-        """Whether it has happened."""
+        """Return whether it has happened."""
         return True
 
     def elapsed_time(self, _: Any) -> float:

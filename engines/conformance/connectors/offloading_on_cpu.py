@@ -40,7 +40,7 @@ class TieringOnCpu(TieringOffloadingSpec):  # type: ignore[misc] # vllm is not i
     _worker: Any
 
     def get_worker(self, kv_caches: CanonicalKVCaches) -> Any:
-        """The worker of vLLM's, without asking for the platform."""
+        """Return the worker of vLLM's, without asking for the platform."""
         if not self._worker:
             gpu_worker.torch = _TorchWithEvents()
             gpu_worker._select_swap_blocks_fn = lambda *_, **__: _copy

@@ -20,7 +20,7 @@ class InFiles(Connector):
 
     @property
     def files(self) -> Path:
-        """Where it keeps KV."""
+        """Return where it keeps KV."""
         return self.folder / f"{self.name}.files"
 
     def start(self) -> None:

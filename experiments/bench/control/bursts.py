@@ -18,7 +18,7 @@ from hostlib.protocol import wire
 
 
 def frames(seed: int, blocks: int) -> Iterator[bytes]:
-    """A VALUE for node 0 of each of so many blocks."""
+    """Yield a VALUE for node 0 of each of so many blocks."""
     value = value_of(0, 0)
     for block in range(blocks):
         key = blake2b(b"%d %d" % (seed, block), digest_size=wire.KEY_BYTES).digest()

@@ -35,7 +35,7 @@ _TIMESPEC = struct.Struct("qq")
 
 
 def main(node: str, store: str, rounds: int) -> None:
-    """Each round: one request after a rest, and then some without."""
+    """Measure in rounds: one request after a rest, and then some without."""
     with (
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as asking,
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as asked,

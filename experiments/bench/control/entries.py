@@ -35,7 +35,7 @@ _FLAGS_AT = wire.FRAME_HEADER_BYTES + 2
 
 
 def main(node: str, store: str, rounds: int, sizes: list[int]) -> None:
-    """Each size in turn, round after round."""
+    """Measure each size in turn, round after round."""
     with (
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as asking,
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as answering,

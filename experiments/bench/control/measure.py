@@ -101,7 +101,7 @@ class Bench:
         self._stack.close()
 
     def round(self, bursts: Bursts) -> Cost:
-        """Both halves; raises BenchError if not every block was reported and admitted."""
+        """Measure both halves; raises BenchError if not every block was reported and admitted."""
         quiet = self._half(replace(bursts, seed=2 * bursts.seed), False)
         reported = self._half(replace(bursts, seed=2 * bursts.seed + 1), True)
         told = reported.results
@@ -126,7 +126,7 @@ class Bench:
         return entries_told(said.splitlines(), sizes)
 
     def rest_s(self, rounds: int) -> float:
-        """How much longer the first packet after a rest takes through the switch: the median."""
+        """Return how much longer the first packet after a rest takes through the switch: the median."""
         ends = self._cables.generator_ends
         with self._controller(True):
             said = self._say("experiments.bench.control.crossing", ends[0], ends[STORE], str(rounds))

@@ -94,7 +94,7 @@ def _play(screen: Screen, scenario: Scenario, runs: int, budget_s: float) -> lis
 
 
 def another_fits(pairs: int, took_s: float, budget_s: float) -> bool:
-    """Whether another pair that takes as long as the others ends within the budget (0: none)."""
+    """Return whether another pair that takes as long as the others ends within the budget (0: none)."""
     return pairs < LEAST_PAIRS or not budget_s or took_s * (pairs + 1) / pairs <= budget_s
 
 

@@ -20,12 +20,13 @@ class Pair:
 
     @property
     def counts(self) -> bool:
-        """Whether in both the machine kept up and all was served as it should be: what failed has no time."""
+        """Return whether in both the machine kept up and all was served as it should be: what failed has no
+        time."""
         return all(run.is_right and not run.overloaded for run in (self.no_pool, self.phantom))
 
 
 def passed(pairs: Sequence[Pair]) -> bool:
-    """Whether all pairs count and all figures lie within the limit."""
+    """Return whether all pairs count and all figures lie within the limit."""
     found = differences(pairs).values()
     return (
         all(pair.counts for pair in pairs)
@@ -35,7 +36,8 @@ def passed(pairs: Sequence[Pair]) -> bool:
 
 
 def order_of(pair: int) -> tuple[str, ...]:
-    """Which run comes first alternates: what drifts in time hits both alike."""
+    """Return the order of the two runs. Which one comes first alternates: what drifts in time hits both
+    alike."""
     return COMPARED if pair % 2 == 0 else COMPARED[::-1]
 
 

@@ -45,12 +45,12 @@ class Measured:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the figures of such a play would count."""
+        """Return whether the figures of such a play would count."""
         return not self.complaints
 
     @property
     def total_us(self) -> float:
-        """All of a fragment's CPU time."""
+        """Return all of a fragment's CPU time."""
         return sum(self.program_us.values()) + sum(self.kernel_us.values())
 
 
@@ -68,7 +68,7 @@ def play(options: RunOptions, sigma: float, say: Callable[[str], None], opened: 
 
 
 def summarize(sigma: float, start_s: float, measured: Measurements) -> Measured:
-    """A play's figures from what its parts measured."""
+    """Return a play's figures from what its parts measured."""
     workers = measured.workers.values()
     fragments = sum(worker["endpoint"]["received"] for worker in workers)
     each = 1e6 / max(1, fragments)

@@ -32,7 +32,7 @@ class SigmaSearch(Generic[Measured]):
         self.tried: dict[float, Measured] = {}
 
     def run(self, first: float) -> tuple[float, Measured]:
-        """The sigma that was found, and what was played at it; raises SearchError."""
+        """Search, and return the sigma that was found, and what was played at it; raises SearchError."""
         good: float | None = None
         bad = 0.0
         sigma = first

@@ -64,7 +64,7 @@ class Churn:
 
 
 def play(trace: Trace, policy: str, sizes: BlockSizes, size: PoolSize, seed: int) -> Churn:
-    """All requests; a block that is asked for and not there is reported at once."""
+    """Play all requests; a block that is asked for and not there is reported at once."""
     switch = Obedient()
     thresholds = Thresholds(eviction="drop", fill="on_the_way", report_count=1)
     blocks, slots = size.capacity(0)

@@ -103,7 +103,7 @@ class Control:
         return int(counter.counter_entry.data.packet_count)
 
     def register_bytes(self) -> int:
-        """What the program's registers hold, each value in whole bytes."""
+        """Return what the program's registers hold, each value in whole bytes."""
         return sum(
             register.size * -(-register.type_spec.bitstring.bit.bitwidth // 8)
             for register in self._program.p4info.registers

@@ -23,7 +23,7 @@ SUBJECT: Final = "embedded"
 
 
 def lines(rounds: Rounds, date: str, revision: str) -> list[dict[str, str]]:
-    """One for each workload that the embedded switch was measured with."""
+    """Return one for each workload that the embedded switch was measured with."""
     made = []
     for workload, engines in rounds.items():
         if SUBJECT not in engines:

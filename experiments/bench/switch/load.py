@@ -56,12 +56,12 @@ class Trial:
 
     @property
     def kept_rate(self) -> bool:
-        """Whether the generator sent what it was asked for."""
+        """Return whether the generator sent what it was asked for."""
         return self.sent >= KEPT_RATE * self.asked_per_s * self.seconds and self.own_drops == 0
 
     @property
     def lossless(self) -> bool:
-        """Whether fewer than 0.1 % of the frames stayed without a reply."""
+        """Return whether fewer than 0.1 % of the frames stayed without a reply."""
         return self.sent > 0 and self.sent + self.failed - self.answered <= MOST_LOSS * self.sent
 
 

@@ -45,7 +45,7 @@ class Bench:
         self._seconds, self._plans = seconds, plans
 
     def measure(self, workload: Workload, show: Callable[[str], None]) -> Measurement:
-        """All figures of one workload; `show` is told what is being done."""
+        """Measure all figures of one workload; `show` is told what is being done."""
         self.contender.prepare(workload)
         show("overload")
         busy_s = self.contender.cpu_s()

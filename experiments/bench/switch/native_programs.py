@@ -23,12 +23,12 @@ PROGRAMS: Final = {
 
 
 def program(name: str) -> Path:
-    """The executable; raises BenchError with the compiler's words."""
+    """Return the executable; raises BenchError with the compiler's words."""
     return _compiled(name, [SOURCES / source for source in PROGRAMS[name]], ())
 
 
 def library(source: Path) -> Path:
-    """A shared object of one C file; raises BenchError with the compiler's words."""
+    """Return a shared object of one C file; raises BenchError with the compiler's words."""
     return _compiled(f"{source.stem}.so", [source], ("-shared", "-fPIC"))
 
 

@@ -62,7 +62,7 @@ class Plan:
 
 
 def encode(plan: Plan) -> bytes:
-    """The file; ValueError for what the generator would refuse."""
+    """Return the file; raises ValueError for what the generator would refuse."""
     if not 0 < plan.ports <= MOST_PORTS:
         raise ValueError(f"a plan has 1 to {MOST_PORTS} ports, not {plan.ports}")
     if not plan.frames or len(plan.frames) % plan.group:

@@ -14,7 +14,7 @@ _MOST_TRIALS: Final = 24
 
 
 def highest_lossless(passes: Callable[[int], bool], guess_per_s: int, most_per_s: int) -> int:
-    """The highest rate that passes, 0 for none; `passes` is asked for rates up to `most_per_s`.
+    """Return the highest rate that passes, 0 for none; `passes` is asked for rates up to `most_per_s`.
 
     First in growing steps away from the guess until one passes and one does not, then by halving the distance
     (of the logarithms).

@@ -23,7 +23,8 @@ class Figure:
 
 
 def figure(values: Sequence[float]) -> Figure:
-    """Of at least one value; those that are not numbers don't count, and without any other all are NaN."""
+    """Return the figure of at least one value. Those that are not numbers don't count; without any other all
+    are NaN."""
     counted = [value for value in values if not math.isnan(value)]
     if not counted:
         return Figure(math.nan, math.nan, math.nan)
@@ -31,7 +32,7 @@ def figure(values: Sequence[float]) -> Figure:
 
 
 def figures(rounds: Sequence[Measurement]) -> dict[str, Figure]:
-    """One figure for each field of a measurement."""
+    """Return one figure for each field of a measurement."""
     return {
         field.name: figure([float(getattr(one, field.name)) for one in rounds])
         for field in fields(Measurement)
@@ -39,7 +40,7 @@ def figures(rounds: Sequence[Measurement]) -> dict[str, Figure]:
 
 
 def ratios(of: Sequence[Measurement], to: Sequence[Measurement], name: str) -> Figure:
-    """How many times the one's figure is the other's, compared within each round."""
+    """Return how many times the one's figure is the other's, compared within each round."""
     pairs = zip(of, to, strict=True)
     return figure([_ratio(getattr(one, name), getattr(other, name)) for one, other in pairs])
 
@@ -49,7 +50,7 @@ def _ratio(one: float, other: float) -> float:
 
 
 def to_json(rounds: Rounds) -> dict[str, object]:
-    """All of it: {workload: {engine: {figures, ratios, rounds}}}."""
+    """Return all of it: {workload: {engine: {figures, ratios, rounds}}}."""
     return {
         workload: {engine: _engine_json(engine, engines) for engine in engines}
         for workload, engines in rounds.items()

@@ -60,17 +60,17 @@ def ipv4(cable: int) -> str:
 
 
 def mac(cable: int) -> str:
-    """A host's Ethernet address."""
+    """Return a host's Ethernet address."""
     return f"02:00:00:00:00:{cable + 1:02x}"
 
 
 def key_of(block: int) -> bytes:
-    """The key of a block of the pool."""
+    """Return the key of a block of the pool."""
     return blake2b(block.to_bytes(4, "big"), digest_size=wire.KEY_BYTES).digest()
 
 
 def value_of(block: int, fragment: int) -> bytes:
-    """The value of one of its fragments."""
+    """Return the value of one of its fragments."""
     return blake2b(block.to_bytes(4, "big") + fragment.to_bytes(2, "big")).digest() * (wire.VALUE_BYTES // 64)
 
 
@@ -87,7 +87,7 @@ def _headers(source: int, destination: int, payload_bytes: int, udp_port: int) -
 
 
 def kv_frame(source: int, destination: int, message: wire.Message) -> bytes:
-    """A whole frame of the pool's protocol."""
+    """Return a whole frame of the pool's protocol."""
     payload = wire.encode(message)
     return _headers(source, destination, len(payload), wire.KV_PORT) + payload
 
@@ -109,7 +109,7 @@ def _hits(seed: int) -> Plan:
 
 
 def fill_plan() -> Plan:
-    """Every value of the pool once, asked for by node 0: the switch keeps them on their way."""
+    """Return every value of the pool once, asked for by node 0: the switch keeps them on their way."""
     places = [(key_of(block), block, fragment) for block in range(BLOCKS) for fragment in range(FRAGMENTS)]
     frames: list[Frame] = []
     for start in range(0, len(places), _CHUNK):

@@ -46,7 +46,7 @@ def _forward(number: int) -> ActionCall:
 
 
 def exact(hosts: int, frames: int, seed: int) -> Content:
-    """One exact match."""
+    """Return the content of one exact match."""
     source = random.Random(seed)
     addresses = source.sample(range(1 << 24, 224 << 24), hosts)
     entries = [
@@ -57,7 +57,7 @@ def exact(hosts: int, frames: int, seed: int) -> Content:
 
 
 def router(routes: int, rules: int, frames: int, seed: int) -> Content:
-    """The whole router."""
+    """Return the content of the whole router."""
     source = random.Random(seed)
     admit = ActionCall("RouterIngress.admit", (VRF,))
     entries = [TableEntry("RouterIngress.my_station", (KeyMatch(1), KeyMatch(ROUTER_MAC)), admit)]

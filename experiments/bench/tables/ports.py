@@ -29,7 +29,7 @@ _WRITE_TIMEOUT_S: Final = RPC_TIMEOUT_S * 6
 
 
 def workload(case: Case, content: Content) -> Workload:
-    """The case's frames out of the first cable; they leave by the second."""
+    """Return the case's frames out of the first cable; they leave by the second."""
     frames = [Frame(0, frame) for frame in content.frames]
     plan = Plan(2, frames, _PAYLOAD, reply_bytes=FRAME_BYTES)
     return Workload(case.name, case.title, (0, 1), ("0:1:0",), lambda _: plan)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,15 +16,6 @@ from v1model.switch import Switch
 REPLAY: Final = Path(__file__).parent / "native" / "replay.c"
 ROUNDS: Final = 25
 """Times that all frames go in, in one measurement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """One measurement of one case."""
-
-    packet_ns: float
-    inserts_per_s: float
-    """Entries written by calls of the library, one by one."""
 
 
 class Loaded:

@@ -33,7 +33,7 @@ Costs = dict[str, float]
 
 
 def parts() -> tuple[str, ...]:
-    """All that is measured, in the order in which it is shown."""
+    """Return all that is measured, in the order in which it is shown."""
     moved = tuple(f"{who}, {what}" for what in TRAFFIC for who in (ECHO, SWITCH))
     hosts = tuple(f"{who}, {what}" for what in ("GET", "PUT") for who in ("node", "storage node"))
     return (f"{UDP}, sender", f"{UDP}, receiver", *moved, *hosts)

@@ -32,7 +32,7 @@ _RECENCY: Final = {7: 1.8, 8: 3.0}
 
 
 def make_model(seed: int) -> LlamaForCausalLM:
-    """The untrained model; the same weights for the same seed."""
+    """Return the untrained model; the same weights for the same seed."""
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=256,

@@ -31,12 +31,12 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """Of all lines: other machines' libraries may differ."""
+        """Return a digest of all lines: other machines' libraries may differ."""
         return blake2b(b"".join(self.training + self.held_out), digest_size=8).hexdigest()
 
 
 def read_corpus(folder: Path | None = None) -> Corpus:
-    """The prose of the sources in `folder` (by default the standard library's); raises CorpusError."""
+    """Return the prose of the sources in `folder` (by default the standard library's); raises CorpusError."""
     place = folder or Path(sysconfig.get_paths()["stdlib"])
     kept: tuple[list[bytes], list[bytes]] = ([], [])
     for number, path in enumerate(sorted(place.glob("*.py"))):

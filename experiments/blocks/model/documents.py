@@ -50,7 +50,7 @@ class Shape:
 
 
 def document(random: np.random.Generator, lines: Sequence[bytes], shape: Shape) -> Document:
-    """One document; `lines` is the text that it may use, taken in order from a random place."""
+    """Return one document; `lines` is the text that it may use, taken in order from a random place."""
     text = _text_from(random, lines)
     facts, written = _context(random, text, shape)
     answers = []
@@ -66,7 +66,8 @@ def document(random: np.random.Generator, lines: Sequence[bytes], shape: Shape) 
 
 
 def repetition(random: np.random.Generator, length: int = 64) -> Document:
-    """A random word again and again: every token behind its first turn can be told from the context."""
+    """Return a random word again and again: every token behind its first turn can be told from the
+    context."""
     period = int(random.integers(8, 28))
     word = random.integers(ord("a"), ord("z") + 1, size=period)
     return Document(np.resize(word, length).astype(np.uint8), period, np.arange(period + 1, length))

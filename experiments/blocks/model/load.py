@@ -83,7 +83,7 @@ def _weights_digest(folder: Path) -> str:
 
 
 def kv_of(cache: DynamicCache) -> Floats:
-    """The cache of a batch as float32 (batch, layers, 2, tokens, kv_heads * head_dim)."""
+    """Return the cache of a batch as float32 (batch, layers, 2, tokens, kv_heads * head_dim)."""
     layers = [torch.stack((layer.keys, layer.values), dim=1) for layer in cache.layers]
     kv = torch.stack(layers, dim=1)  # batch, layer, kind, head, token, dimension
     batch, depth, _, heads, tokens, dim = kv.shape
@@ -92,7 +92,7 @@ def kv_of(cache: DynamicCache) -> Floats:
 
 
 def cache_of(kv: Floats, of: Transformer) -> DynamicCache:
-    """A cache that holds a batch's `kv`, as `kv_of` gives it."""
+    """Return a cache that holds a batch's `kv`, as `kv_of` gives it."""
     cache = DynamicCache(config=of.model.config)
     batch, layers, _, tokens, _ = kv.shape
     shape = (batch, layers, 2, tokens, of.layout.kv_heads, of.layout.head_dim)

@@ -24,7 +24,7 @@ class Samples:
     """Of the tails' shape: which tokens are answers that only the context can give."""
 
     def last(self, tokens: int) -> Samples:
-        """With contexts of so many tokens, the last ones."""
+        """Return the last samples, with contexts of so many tokens."""
         return replace(self, contexts=np.ascontiguousarray(self.contexts[:, -tokens:]))
 
 

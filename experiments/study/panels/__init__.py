@@ -15,7 +15,7 @@ from experiments.study.space import SPACE
 
 
 def panels(found: Found) -> list[Panel]:
-    """Those whose sweeps were played, in reading order."""
+    """Return the panels whose sweeps were played, in reading order."""
     done = found.done
     played = {point.sweep for point, _ in done}
     made = [compared.rivals(done, nodes) for nodes in fan_ins(done)]

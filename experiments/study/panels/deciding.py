@@ -61,7 +61,7 @@ def settings(found: Found) -> Panel:
 
 
 def space(done: Done) -> Panel:
-    """What a switch in front earns in settings drawn once each."""
+    """Return what a switch in front earns in settings drawn once each."""
     found = gains(settings_of(done))
     by_part: dict[str, dict[str, Interval]] = {}
     tails: dict[str, dict[str, Interval]] = {}
@@ -89,7 +89,7 @@ def _tornado_bars(done: Done) -> list[Bar]:
 
 
 def tornado(done: Done) -> list[Panel]:
-    """One panel for each pool and rival."""
+    """Return one panel for each pool and rival."""
     made = _tornado_bars(done)
     found = []
     for number, contest in enumerate(dict.fromkeys(bar.contest for bar in made), 1):

@@ -60,7 +60,8 @@ def by_kind(played: Done) -> dict[str, list[str]]:
 
 
 def front(done: Done) -> Plot | None:
-    """A plot for each number of nodes, all with the same axes; None where recomputing was not played."""
+    """Return a plot for each number of nodes, all with the same axes; None where recomputing was not
+    played."""
     places = {nodes: dots for nodes in fan_ins(done) if (dots := _dots(done, nodes))}
     if not places:
         return None

@@ -37,7 +37,7 @@ def live(found: Live) -> Panel:
 
 
 def live_table(found: Live) -> Table:
-    """Each design that was played; of one play no interval."""
+    """Return each design that was played; of one play no interval."""
     columns = (
         "design", "seeds", *TIMES, "against", "live_sooner", "live_p99_sooner", "simulated_sooner",
         "simulated_p99_sooner",

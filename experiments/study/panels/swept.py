@@ -99,7 +99,7 @@ def _along(
 
 
 def ablation(done: Done) -> Panel:
-    """What each mechanism contributes."""
+    """Return what each mechanism contributes."""
     mine = {str(point.value): sample for point, sample in part(done, "ablation")}
     egress = {name: ratio(sample, mine["no pool"], *EGRESS) for name, sample in mine.items()}
     means = {name: sample.interval(*MEAN) for name, sample in mine.items()}
@@ -116,7 +116,7 @@ def ablation(done: Done) -> Panel:
 
 
 def control(done: Done) -> Panel:
-    """What a slow control plane changes."""
+    """Return what a slow control plane changes."""
     mine = {str(point.value): sample for point, sample in part(done, "control")}
     values = {name: sample.interval("control_bytes") for name, sample in mine.items()}
     means = {name: sample.interval(*MEAN) for name, sample in mine.items()}

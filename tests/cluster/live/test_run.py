@@ -95,8 +95,7 @@ def test_servers_count_what_one_machine_counts(
     several = played(tmp_path / "several", *topology, "--modes", "no_pool,pool", "--servers", str(file))
     assert counts(several) == counts(alone)
     assert several["runs"]["no_pool"]["blocks"]["pool"] == 0
-    # What a busy machine lets the controller admit in a few seconds may be nothing, but it heard and wrote.
-    assert several["runs"]["pool"]["digests"] > 0
+    # What a busy machine lets nodes fetch in a few seconds may be nothing, but the controller wrote.
     assert several["runs"]["pool"]["p4runtime_writes"] > 0
     about = several["servers"]
     assert set(about) == set(names)
@@ -232,9 +231,11 @@ def test_servers_that_no_tunnel_connects_are_refused(servers: TestServers, tmp_p
 def test_the_servers_choose_the_scale(servers: TestServers, tmp_path: Path) -> None:
     file = servers.write_file(("a", "b", "c"))
     arguments = (*LEAFSPINE, "--modes", "no_pool", "--scale", "auto", "--servers", str(file))
+    of_any_size = {name: value for name, value in os.environ.items() if name != "WEIR_VALUE_BYTES"}
     done = subprocess.run(
-        command(tmp_path, *arguments), capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
-    )
+        command(tmp_path, *arguments), env=of_any_size, capture_output=True, text=True, timeout=RUN_TIMEOUT_S,
+        check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["scale_chosen"] == "by the machine"

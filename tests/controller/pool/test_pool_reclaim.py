@@ -50,7 +50,6 @@ def test_answers_of_one_turn_and_its_decisions_are_one_write() -> None:
     world.pool.commit(1.0)
     world.pool.tick(1.0)
     assert world.adapter.writes == writes
-    assert world.pool.in_motion
     world.miss(3)
     assert world.adapter.writes == writes + 1
     assert world.installed == {key(2), key(3)}  # 2 waits for its home's answer now

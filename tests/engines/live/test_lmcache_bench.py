@@ -17,9 +17,9 @@ import pytest
 
 pytest.importorskip("lmcache", reason="make test-engines")
 
+from tests.asynchronous import until
 from tests.engines.live.conftest import Home
 from tests.engines.live.test_lmcache import adapter_json
-from tests.hostlib.loopback import until
 
 ROOT = Path(__file__).resolve().parents[3]
 KEYS = 8

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.content import block_content, sealed_block
 from hostlib.protocol.errors import (
     BlockTooLongError,
 )
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     FRAGMENTS,
@@ -26,29 +26,25 @@ pytestmark = pytest.mark.usefixtures("either_core")
 
 
 @pytest.mark.parametrize("length", [1, 511, 512, 513, 100_000])
-def test_blocks_of_any_length_come_back_as_they_were_put(length: int) -> None:
-    async def main() -> None:
-        world = World()
-        content = bytes(at % 251 for at in range(length))
-        await world.client.put(refs(1)[0], content)
-        block = await world.client.get(refs(1)[0])
-        assert (block.content, block.fragments) == (content, wire.fragment_count(length))
-
-    run_virtual(main())
+@in_virtual_time
+async def test_blocks_of_any_length_come_back_as_they_were_put(length: int) -> None:
+    world = World()
+    content = bytes(at % 251 for at in range(length))
+    await world.client.put(refs(1)[0], content)
+    block = await world.client.get(refs(1)[0])
+    assert (block.content, block.fragments) == (content, wire.fragment_count(length))
 
 
-def test_the_longest_block_there_is_comes_back_as_it_was_put() -> None:
-    async def main() -> None:
-        world = World()
-        content = b"end" + bytes(wire.MAX_BLOCK_BYTES - 6) + b"end"
-        place, block = Place(TENANT, keys(1)[0]), sealed_block(SEAL, keys(1)[0], 5, content)
-        world.stores[world.homes(keys(1)[0])[0]].put(place, block, durable=False)
-        world.network.log = Forgotten()  # a log of it would be long
-        fetched = await world.client.get(refs(1)[0])
-        assert fetched.fragments == wire.MAX_FRAGMENTS
-        assert fetched.content == content
-
-    run_virtual(main())
+@in_virtual_time
+async def test_the_longest_block_there_is_comes_back_as_it_was_put() -> None:
+    world = World()
+    content = b"end" + bytes(wire.MAX_BLOCK_BYTES - 6) + b"end"
+    place, block = Place(TENANT, keys(1)[0]), sealed_block(SEAL, keys(1)[0], 5, content)
+    world.stores[world.homes(keys(1)[0])[0]].put(place, block, durable=False)
+    world.network.log = Forgotten()  # a log of it would be long
+    fetched = await world.client.get(refs(1)[0])
+    assert fetched.fragments == wire.MAX_FRAGMENTS
+    assert fetched.content == content
 
 
 class Forgotten(list[tuple[str, str, bytes]]):
@@ -58,40 +54,34 @@ class Forgotten(list[tuple[str, str, bytes]]):
         """Not even this."""
 
 
-def test_a_block_is_read_into_the_callers_buffer() -> None:
-    async def main() -> None:
-        world = World(held=1)
-        expected = block_content(keys(1)[0], BLOCK_BYTES)
-        buffer = bytearray(b"\xff" * (BLOCK_BYTES + 50))
-        block = await world.client.get_into(refs(1)[0], memoryview(buffer))
-        assert isinstance(block.content, memoryview)
-        assert block.content.obj is buffer
-        assert bytes(block.content) == expected
-        assert buffer[BLOCK_BYTES:] == b"\xff" * 50
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_block_is_read_into_the_callers_buffer() -> None:
+    world = World(held=1)
+    expected = block_content(keys(1)[0], BLOCK_BYTES)
+    buffer = bytearray(b"\xff" * (BLOCK_BYTES + 50))
+    block = await world.client.get_into(refs(1)[0], memoryview(buffer))
+    assert isinstance(block.content, memoryview)
+    assert block.content.obj is buffer
+    assert bytes(block.content) == expected
+    assert buffer[BLOCK_BYTES:] == b"\xff" * 50
 
 
-def test_a_block_that_somebody_fetches_already_is_copied_into_the_buffer() -> None:
-    async def main() -> None:
-        world = World(held=1)
-        buffers = [memoryview(bytearray(BLOCK_BYTES)) for _ in range(3)]
-        await asyncio.gather(
-            world.client.get(refs(1)[0]), *(world.client.get_into(refs(1)[0], b) for b in buffers)
-        )
-        assert all(bytes(buffer) == block_content(keys(1)[0], BLOCK_BYTES) for buffer in buffers)
-        assert len(world.sent_by_client(wire.OP_GET)) == FRAGMENTS
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_block_that_somebody_fetches_already_is_copied_into_the_buffer() -> None:
+    world = World(held=1)
+    buffers = [memoryview(bytearray(BLOCK_BYTES)) for _ in range(3)]
+    await asyncio.gather(
+        world.client.get(refs(1)[0]), *(world.client.get_into(refs(1)[0], b) for b in buffers)
+    )
+    assert all(bytes(buffer) == block_content(keys(1)[0], BLOCK_BYTES) for buffer in buffers)
+    assert len(world.sent_by_client(wire.OP_GET)) == FRAGMENTS
 
 
 @pytest.mark.parametrize("room", [0, 512, BLOCK_BYTES - 1])
-def test_a_block_that_does_not_fit_is_an_error(room: int) -> None:
-    async def main() -> None:
-        world = World(held=1)
-        with pytest.raises(BlockTooLongError, match=f"buffer of {room}"):
-            await world.client.get_into(refs(1)[0], memoryview(bytearray(room)))
-        with pytest.raises(ValueError, match="writable"):
-            await world.client.get_into(refs(1)[0], memoryview(b"read-only"))
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_block_that_does_not_fit_is_an_error(room: int) -> None:
+    world = World(held=1)
+    with pytest.raises(BlockTooLongError, match=f"buffer of {room}"):
+        await world.client.get_into(refs(1)[0], memoryview(bytearray(room)))
+    with pytest.raises(ValueError, match="writable"):
+        await world.client.get_into(refs(1)[0], memoryview(b"read-only"))

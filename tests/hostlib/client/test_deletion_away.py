@@ -16,16 +16,8 @@ from hostlib.protocol.members import Members
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.joining import DOUBT_S
 from hostlib.transport.transport import Receiver
-from tests.hostlib.deletions import (
-    DOWN,
-    JOINING,
-    UP,
-    absent_home,
-    come_back,
-    is_found,
-    run,
-    until,
-)
+from tests.asynchronous import in_virtual_time, until
+from tests.hostlib.deletions import DOWN, JOINING, UP, absent_home, come_back, is_found
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import TENANT, place
 from tests.hostlib.world import NODE, World, content, key, ref
@@ -33,310 +25,280 @@ from tests.hostlib.world import NODE, World, content, key, ref
 pytestmark = pytest.mark.usefixtures("either_core")
 
 
-def test_it_outlives_a_power_cut_of_all() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        await world.client.put(ref(1), content(1), durable=True, replicas=2)
-        await world.client.put(ref(2), content(2), durable=True, replicas=2)
-        assert await world.client.delete(ref(1))
-        for address in list(world.nodes):
-            world.kill(address)
-        for address in list(world.nodes):
-            world.restart(address).start()
-        await asyncio.sleep(5)
-        assert not world.holders(1)
-        assert not await is_found(world.client, 1)
-        assert await is_found(world.client, 2)
-
-    run(main)
+@in_virtual_time
+async def test_it_outlives_a_power_cut_of_all() -> None:
+    world = World(replicas=2)
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    await world.client.put(ref(2), content(2), durable=True, replicas=2)
+    assert await world.client.delete(ref(1))
+    for address in list(world.nodes):
+        world.kill(address)
+    for address in list(world.nodes):
+        world.restart(address).start()
+    await asyncio.sleep(5)
+    assert not world.holders(1)
+    assert not await is_found(world.client, 1)
+    assert await is_found(world.client, 2)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_what_only_a_home_that_is_down_may_hold_is_not_said_to_be_deleted(replicas: int) -> None:
-    async def main() -> None:
-        world = World(replicas=replicas, controller="10.255.255.254")
-        gone = absent_home(world)
-        n = next(n for n in range(40) if world.homes(n)[0] == gone)
-        await world.client.put(ref(n), content(n), durable=True)
-        for other in set(world.holders(n)) - {gone}:
-            world.stores[other].drop(place(key(n)))
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        with pytest.raises(TransferTimeoutError, match=f"{gone}: down, and may hold it"):
-            await world.client.delete(ref(n))
-        await come_back(world, gone)
-        assert await is_found(world.client, n)
-        assert await world.client.delete(ref(n))
-        assert not await is_found(world.client, n)
-
-    run(main)
+@in_virtual_time
+async def test_what_only_a_home_that_is_down_may_hold_is_not_said_to_be_deleted(replicas: int) -> None:
+    world = World(replicas=replicas, controller="10.255.255.254")
+    gone = absent_home(world)
+    n = next(n for n in range(40) if world.homes(n)[0] == gone)
+    await world.client.put(ref(n), content(n), durable=True)
+    for other in set(world.holders(n)) - {gone}:
+        world.stores[other].drop(place(key(n)))
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    with pytest.raises(TransferTimeoutError, match=f"{gone}: down, and may hold it"):
+        await world.client.delete(ref(n))
+    await come_back(world, gone)
+    assert await is_found(world.client, n)
+    assert await world.client.delete(ref(n))
+    assert not await is_found(world.client, n)
 
 
-def test_another_write_at_the_only_home_which_is_down_is_not_said_to_be_deleted() -> None:
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        gone = absent_home(world)
-        n = next(n for n in range(40) if world.homes(n)[0] == gone)
-        await world.client.put(ref(n), content(n), durable=True)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        await world.client.put(ref(n), content(n + 1), durable=True)
-        with pytest.raises(TransferTimeoutError, match="down, and may hold it"):
-            await world.client.delete(ref(n))
-        await come_back(world, gone)
-        assert await world.client.delete(ref(n))
-        assert not await is_found(world.client, n)
-
-    run(main)
+@in_virtual_time
+async def test_another_write_at_the_only_home_which_is_down_is_not_said_to_be_deleted() -> None:
+    world = World(controller="10.255.255.254")
+    gone = absent_home(world)
+    n = next(n for n in range(40) if world.homes(n)[0] == gone)
+    await world.client.put(ref(n), content(n), durable=True)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    await world.client.put(ref(n), content(n + 1), durable=True)
+    with pytest.raises(TransferTimeoutError, match="down, and may hold it"):
+        await world.client.delete(ref(n))
+    await come_back(world, gone)
+    assert await world.client.delete(ref(n))
+    assert not await is_found(world.client, n)
 
 
-def test_what_only_one_that_stood_in_and_is_down_holds_is_not_said_to_be_deleted() -> None:
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        gone, *others = (one.address for one in world.members.nodes)
-        n = next(n for n in range(40) if world.homes(n)[0] == gone)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        await world.client.put(ref(n), content(n), durable=True)
-        (standin,) = world.holders(n)
-        world.kill(standin)
-        states = [DOWN if one == standin else UP for one in others]
-        world.announce(JOINING, *states)
-        node = world.restart(gone)
+@in_virtual_time
+async def test_what_only_one_that_stood_in_and_is_down_holds_is_not_said_to_be_deleted() -> None:
+    world = World(controller="10.255.255.254")
+    gone, *others = (one.address for one in world.members.nodes)
+    n = next(n for n in range(40) if world.homes(n)[0] == gone)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    await world.client.put(ref(n), content(n), durable=True)
+    (standin,) = world.holders(n)
+    world.kill(standin)
+    states = [DOWN if one == standin else UP for one in others]
+    world.announce(JOINING, *states)
+    node = world.restart(gone)
+    node.start()
+    await asyncio.sleep(60)
+    world.announce(UP if node.joining.caught_up else JOINING, *states)
+    with pytest.raises(TransferTimeoutError, match=f"{standin}: down, and may hold it"):
+        await world.client.delete(ref(n))
+
+
+@in_virtual_time
+async def test_a_store_that_was_away_does_not_bring_it_back() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    for node in world.nodes.values():
         node.start()
-        await asyncio.sleep(60)
-        world.announce(UP if node.joining.caught_up else JOINING, *states)
-        with pytest.raises(TransferTimeoutError, match=f"{standin}: down, and may hold it"):
-            await world.client.delete(ref(n))
-
-    run(main)
-
-
-def test_a_store_that_was_away_does_not_bring_it_back() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        for node in world.nodes.values():
-            node.start()
-        await asyncio.sleep(1)
-        gone = absent_home(world)
-        numbers = [n for n in range(40) if gone in world.homes(n)]
-        for n in numbers:
-            await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        kept = numbers[-1]
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        for n in numbers[:-1]:
-            assert await world.client.delete(ref(n))
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
-        node.start()
-        assert node.joining.in_doubt
-        await until(lambda: node.joining.caught_up)
-        assert not node.joining.in_doubt
-        assert [n for n in numbers if gone in world.holders(n)] == [kept]
-        world.announce(UP, UP, UP)
-        assert [n for n in numbers if await is_found(world.client, n)] == [kept]
-
-    run(main)
-
-
-def test_while_it_does_not_know_what_was_deleted_it_gives_nothing_away() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = absent_home(world)
-        n = next(n for n in range(40) if world.homes(n)[0] == gone)
+    await asyncio.sleep(1)
+    gone = absent_home(world)
+    numbers = [n for n in range(40) if gone in world.homes(n)]
+    for n in numbers:
         await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
+    kept = numbers[-1]
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    for n in numbers[:-1]:
         assert await world.client.delete(ref(n))
-        others = {one.address for one in world.members.nodes} - {gone}
-        world.network.dead = set(others)
-        node = world.restart(gone)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    assert node.joining.in_doubt
+    await until(lambda: node.joining.caught_up)
+    assert not node.joining.in_doubt
+    assert [n for n in numbers if gone in world.holders(n)] == [kept]
+    world.announce(UP, UP, UP)
+    assert [n for n in numbers if await is_found(world.client, n)] == [kept]
+
+
+@in_virtual_time
+async def test_while_it_does_not_know_what_was_deleted_it_gives_nothing_away() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    n = next(n for n in range(40) if world.homes(n)[0] == gone)
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    assert await world.client.delete(ref(n))
+    others = {one.address for one in world.members.nodes} - {gone}
+    world.network.dead = set(others)
+    node = world.restart(gone)
+    node.start()
+    get = wire.Message(wire.OP_GET, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+    stat = wire.Message(wire.OP_STAT, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+    world.network.deliver(NODE, gone, wire.encode(get))
+    world.network.deliver(NODE, gone, wire.encode(stat))
+    assert [m.generation for _, m in world.sent(gone, wire.OP_REFUSED)] == [wire.REFUSED_BUSY] * 2
+    assert not world.sent(gone, wire.OP_NOT_FOUND)
+    world.network.dead = set()
+    await until(lambda: not node.joining.in_doubt)
+    assert gone not in world.holders(n)
+
+
+@in_virtual_time
+async def test_a_read_waits_for_the_only_holder_to_learn_what_was_deleted() -> None:
+    world = World(replicas=2)
+    await world.client.put(ref(1), content(1), replicas=2)
+    holder, other = world.homes(1)
+    world.stores[other].drop(place(key(1)))
+    world.nodes[holder].joining.in_doubt = True
+    read = asyncio.create_task(world.client.get(ref(1)))
+    await asyncio.sleep(0.2)
+    assert not read.done()
+    world.nodes[holder].joining.in_doubt = False
+    assert (await read).content == content(1)
+
+
+@in_virtual_time
+async def test_a_question_waits_for_the_only_holder_to_learn_what_was_deleted() -> None:
+    world = World(replicas=2)
+    await world.client.put(ref(1), content(1), replicas=2)
+    holder, other = world.homes(1)
+    world.stores[other].drop(place(key(1)))
+    world.nodes[holder].joining.in_doubt = True
+    asked = asyncio.create_task(world.client.exists([ref(1)]))
+    await asyncio.sleep(0.2)
+    assert not asked.done()
+    world.nodes[holder].joining.in_doubt = False
+    assert await asked == 1
+
+
+@in_virtual_time
+async def test_a_question_is_answered_by_the_home_that_knows() -> None:
+    world = World(replicas=2)
+    await world.client.put(ref(1), content(1), replicas=2)
+    world.nodes[world.homes(1)[0]].joining.in_doubt = True
+    assert await world.client.exists([ref(1)]) == 1
+
+
+@in_virtual_time
+async def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    for node in world.nodes.values():
         node.start()
-        get = wire.Message(wire.OP_GET, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
-        stat = wire.Message(wire.OP_STAT, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
-        world.network.deliver(NODE, gone, wire.encode(get))
-        world.network.deliver(NODE, gone, wire.encode(stat))
-        assert [m.generation for _, m in world.sent(gone, wire.OP_REFUSED)] == [wire.REFUSED_BUSY] * 2
-        assert not world.sent(gone, wire.OP_NOT_FOUND)
-        world.network.dead = set()
-        await until(lambda: not node.joining.in_doubt)
-        assert gone not in world.holders(n)
-
-    run(main)
-
-
-def test_a_read_waits_for_the_only_holder_to_learn_what_was_deleted() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        await world.client.put(ref(1), content(1), replicas=2)
-        holder, other = world.homes(1)
-        world.stores[other].drop(place(key(1)))
-        world.nodes[holder].joining.in_doubt = True
-        read = asyncio.create_task(world.client.get(ref(1)))
-        await asyncio.sleep(0.2)
-        assert not read.done()
-        world.nodes[holder].joining.in_doubt = False
-        assert (await read).content == content(1)
-
-    run(main)
+    await asyncio.sleep(1)
+    gone = absent_home(world)
+    n = next(n for n in range(40) if gone in world.homes(n))
+    await world.client.put(ref(n), content(n), replicas=2)
+    world.network.dead.add(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    assert await world.client.delete(ref(n))
+    world.network.dead.clear()
+    world.announce(JOINING, UP, UP)
+    assert world.nodes[gone].joining.in_doubt
+    await until(lambda: not world.nodes[gone].joining.in_doubt)
+    assert not world.holders(n)
 
 
-def test_a_question_waits_for_the_only_holder_to_learn_what_was_deleted() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        await world.client.put(ref(1), content(1), replicas=2)
-        holder, other = world.homes(1)
-        world.stores[other].drop(place(key(1)))
-        world.nodes[holder].joining.in_doubt = True
-        asked = asyncio.create_task(world.client.exists([ref(1)]))
-        await asyncio.sleep(0.2)
-        assert not asked.done()
-        world.nodes[holder].joining.in_doubt = False
-        assert await asked == 1
-
-    run(main)
-
-
-def test_a_question_is_answered_by_the_home_that_knows() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        await world.client.put(ref(1), content(1), replicas=2)
-        world.nodes[world.homes(1)[0]].joining.in_doubt = True
-        assert await world.client.exists([ref(1)]) == 1
-
-    run(main)
+@in_virtual_time
+async def test_who_returns_while_it_is_deleted_is_told_too() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    n = next(n for n in range(40) if gone in world.homes(n))
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    deletion = asyncio.ensure_future(world.client.delete(ref(n)))
+    await asyncio.sleep(0.0035)  # asked, and not told yet
+    assert not deletion.done()
+    world.restart(gone)
+    world.announce(JOINING, UP, UP)
+    assert await deletion
+    assert gone not in world.holders(n)
 
 
-def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        for node in world.nodes.values():
-            node.start()
-        await asyncio.sleep(1)
-        gone = absent_home(world)
-        n = next(n for n in range(40) if gone in world.homes(n))
-        await world.client.put(ref(n), content(n), replicas=2)
-        world.network.dead.add(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        assert await world.client.delete(ref(n))
-        world.network.dead.clear()
-        world.announce(JOINING, UP, UP)
-        assert world.nodes[gone].joining.in_doubt
-        await until(lambda: not world.nodes[gone].joining.in_doubt)
-        assert not world.holders(n)
-
-    run(main)
-
-
-def test_who_returns_while_it_is_deleted_is_told_too() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = absent_home(world)
-        n = next(n for n in range(40) if gone in world.homes(n))
+@in_virtual_time
+async def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_starts_over() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    numbers = [n for n in range(40) if gone in world.homes(n)][:2]
+    for n in numbers:
         await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        deletion = asyncio.ensure_future(world.client.delete(ref(n)))
-        await asyncio.sleep(0.0035)  # asked, and not told yet
-        assert not deletion.done()
-        world.restart(gone)
-        world.announce(JOINING, UP, UP)
-        assert await deletion
-        assert gone not in world.holders(n)
-
-    run(main)
-
-
-def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_starts_over() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = absent_home(world)
-        numbers = [n for n in range(40) if gone in world.homes(n)][:2]
-        for n in numbers:
-            await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        deleted, kept = numbers
-        assert await world.client.delete(ref(deleted))
-        world.clock_s += 86_500
-        for store in world.stores.values():
-            store.graveyard.stones.expire()
-        assert not any(len(store.graveyard.stones) for store in world.stores.values())
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
-        node.start()
-        assert node.joining.in_doubt
-        await until(lambda: node.joining.caught_up)
-        assert gone in world.holders(kept)
-        assert node.joining.catch_up.stats.copied == 1  # anew
-        assert not world.holders(deleted)
-
-    run(main)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    deleted, kept = numbers
+    assert await world.client.delete(ref(deleted))
+    world.clock_s += 86_500
+    for store in world.stores.values():
+        store.graveyard.stones.expire()
+    assert not any(len(store.graveyard.stones) for store in world.stores.values())
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    assert node.joining.in_doubt
+    await until(lambda: node.joining.caught_up)
+    assert gone in world.holders(kept)
+    assert node.joining.catch_up.stats.copied == 1  # anew
+    assert not world.holders(deleted)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_day_in_which_all_are_off_costs_no_block(replicas: int) -> None:
+@in_virtual_time
+async def test_a_day_in_which_all_are_off_costs_no_block(replicas: int) -> None:
     """Nobody deletes what nobody can be asked about."""
-
-    async def main() -> None:
-        world = World(replicas=replicas, controller="10.255.255.254")
-        for n in range(20):
-            await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
-        addresses = list(world.nodes)
-        for address in addresses:
-            world.kill(address)
-        world.clock_s += 90_000
-        world.announce(JOINING, JOINING, JOINING)
-        nodes = [world.restart(address) for address in addresses]
-        for node in nodes:
-            node.start()
-        await until(lambda: all(node.joining.caught_up for node in nodes))
-        world.announce(UP, UP, UP)
-        assert all([await is_found(world.client, n) for n in range(20)])
-
-    run(main)
-
-
-def test_who_may_have_missed_deletions_that_nobody_remembers_copies_its_blocks_anew() -> None:
-    """Of a block whose other home was there; and it counts as up only when it has copied them."""
-
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone = absent_home(world)
-        numbers = [n for n in range(40) if gone in world.homes(n)][:6]
-        for n in numbers:
-            await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        world.clock_s += 10
-        for n in numbers[:3]:
-            assert await world.client.delete(ref(n))
-        world.clock_s += 10
-        for store in world.stores.values():
-            stones = store.graveyard.stones
-            for n in numbers[:3]:
-                for stone in stones.of(place(key(n))):
-                    stones.incomplete(TENANT, world.clock_s - 5)
-                    stones._forget(stone)
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
+    world = World(replicas=replicas, controller="10.255.255.254")
+    for n in range(20):
+        await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
+    addresses = list(world.nodes)
+    for address in addresses:
+        world.kill(address)
+    world.clock_s += 90_000
+    world.announce(JOINING, JOINING, JOINING)
+    nodes = [world.restart(address) for address in addresses]
+    for node in nodes:
         node.start()
-        await until(lambda: node.joining.caught_up)
-        assert [n for n in numbers if gone in world.holders(n)] == numbers[3:]
-        assert node.joining.catch_up.stats.copied == 3
-        assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
+    await until(lambda: all(node.joining.caught_up for node in nodes))
+    world.announce(UP, UP, UP)
+    assert all([await is_found(world.client, n) for n in range(20)])
 
-    run(main)
+
+@in_virtual_time
+async def test_who_may_have_missed_deletions_that_nobody_remembers_copies_its_blocks_anew() -> None:
+    """Of a block whose other home was there; and it counts as up only when it has copied them."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    numbers = [n for n in range(40) if gone in world.homes(n)][:6]
+    for n in numbers:
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    world.clock_s += 10
+    for n in numbers[:3]:
+        assert await world.client.delete(ref(n))
+    world.clock_s += 10
+    for store in world.stores.values():
+        stones = store.graveyard.stones
+        for n in numbers[:3]:
+            for stone in stones.of(place(key(n))):
+                stones.incomplete(TENANT, world.clock_s - 5)
+                stones._forget(stone)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: node.joining.caught_up)
+    assert [n for n in numbers if gone in world.holders(n)] == numbers[3:]
+    assert node.joining.catch_up.stats.copied == 3
+    assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
 
 
 def listens_to_no_list(world: World, *homes: str) -> None:
@@ -362,135 +324,123 @@ async def answers_of(world: World, home: str, number: int) -> set[int]:
     return {message.op for source, message in sent if source == home and message.key == key(number)}
 
 
-def test_who_is_away_again_soon_does_not_serve_what_was_deleted_the_second_time() -> None:
+@in_virtual_time
+async def test_who_is_away_again_soon_does_not_serve_what_was_deleted_the_second_time() -> None:
     """The doubt of the first time ends in the middle of the second."""
-
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        for node in world.nodes.values():
-            node.start()
-        await asyncio.sleep(1)
-        gone, *others = (one.address for one in world.members.nodes)
-        n = next(n for n in range(40) if gone in world.homes(n))
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-
-        async def is_away(*, deleting: bool) -> None:
-            world.network.dead.add(gone)
-            world.announce(DOWN, UP, UP)
-            await asyncio.sleep(0.1)
-            if deleting:
-                assert await world.client.delete(ref(n))
-                listens_to_no_list(world, gone, *others)
-            world.network.dead.clear()
-            world.announce(JOINING, UP, UP)
-
-        await is_away(deleting=False)
-        await until(lambda: not world.nodes[gone].joining.in_doubt)
-        await asyncio.sleep(DOUBT_S - 5)
-        await is_away(deleting=True)
-        await asyncio.sleep(10)
-        assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
-
-    run(main)
-
-
-def test_what_was_said_to_be_deleted_before_it_was_in_the_list_is_not_all() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone, *others = (one.address for one in world.members.nodes)
-        n = next(n for n in range(40) if gone in world.homes(n))
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        listed = world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        world.members = Members(0, 2, listed.nodes)  # it begins with no list of a controller
-        node = world.restart(gone)
-        world.members = listed
+    world = World(replicas=2, controller="10.255.255.254")
+    for node in world.nodes.values():
         node.start()
-        await until(lambda: node.joining.catch_up.stats.passes > 0)
-        assert node.joining.in_doubt
-        assert await world.client.delete(ref(n))
-        listens_to_no_list(world, *others)
-        world.announce(JOINING, UP, UP)
-        await asyncio.sleep(1)
-        assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+    await asyncio.sleep(1)
+    gone, *others = (one.address for one in world.members.nodes)
+    n = next(n for n in range(40) if gone in world.homes(n))
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
 
-    run(main)
-
-
-def test_nothing_is_given_away_while_a_peer_still_says_what_was_deleted() -> None:
-    """However long that takes."""
-
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        gone, *others = (one.address for one in world.members.nodes)
-        n = next(n for n in range(40) if gone in world.homes(n))
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        assert await world.client.delete(ref(n))
-        for other in others:
-            stones = world.stores[other].graveyard.stones
-            for number in range(900):
-                made_up = Tombstone(Place(TENANT, number.to_bytes(16, "big")), 5, bytes(16))
-                stones.add(made_up, world.clock_s)
-        world.network.faults = Faults(min_delay_s=0.2, max_delay_s=0.2)
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
-        node.start()
-        listens_to_no_list(world, gone)
-        await asyncio.sleep(DOUBT_S + 1)
-        assert gone not in world.holders(n) or node.joining.in_doubt
-        await until(lambda: not node.joining.in_doubt)
-        assert gone not in world.holders(n)
-
-    run(main)
-
-
-def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        for node in world.nodes.values():
-            node.start()
-        gone = absent_home(world)
-        n = next(n for n in range(40) if gone in world.homes(n))
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await asyncio.sleep(0.1)
-        world.clock_s += 10
-        assert await world.client.delete(ref(n))
-        world.clock_s += 90_000
-        for store in world.stores.values():
-            store.graveyard.stones.expire()
-        world.clock_s -= 90_000
-        await come_back(world, gone)
-        assert not world.holders(n)
-
-    run(main)
-
-
-def test_who_waited_for_the_disk_when_a_home_fell_from_the_list_gets_nothing_that_was_deleted() -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254", dram_bytes=1)
-        for node in world.nodes.values():
-            node.start()
-        await asyncio.sleep(1)
-        gone, *others = (one.address for one in world.members.nodes)
-        n, later = [n for n in range(40) if gone in world.homes(n)][:2]
-        for number in (n, later):
-            await world.client.put(ref(number), content(number), durable=True, replicas=2)
-        world.nodes[gone].set_ssd_rate(len(content(n)))  # a block a second
-        get = wire.Message(wire.OP_GET, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
-        world.network.deliver(NODE, gone, wire.encode(get))
+    async def is_away(*, deleting: bool) -> None:
         world.network.dead.add(gone)
         world.announce(DOWN, UP, UP)
-        assert await world.client.delete(ref(n))
+        await asyncio.sleep(0.1)
+        if deleting:
+            assert await world.client.delete(ref(n))
+            listens_to_no_list(world, gone, *others)
         world.network.dead.clear()
-        listens_to_no_list(world, gone, *others)
         world.announce(JOINING, UP, UP)
-        await asyncio.sleep(1.5)
-        assert not [True for to, _ in world.sent(gone, wire.OP_VALUE) if to == NODE]
 
-    run(main)
+    await is_away(deleting=False)
+    await until(lambda: not world.nodes[gone].joining.in_doubt)
+    await asyncio.sleep(DOUBT_S - 5)
+    await is_away(deleting=True)
+    await asyncio.sleep(10)
+    assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+
+
+@in_virtual_time
+async def test_what_was_said_to_be_deleted_before_it_was_in_the_list_is_not_all() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    gone, *others = (one.address for one in world.members.nodes)
+    n = next(n for n in range(40) if gone in world.homes(n))
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.kill(gone)
+    listed = world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    world.members = Members(0, 2, listed.nodes)  # it begins with no list of a controller
+    node = world.restart(gone)
+    world.members = listed
+    node.start()
+    await until(lambda: node.joining.catch_up.stats.passes > 0)
+    assert node.joining.in_doubt
+    assert await world.client.delete(ref(n))
+    listens_to_no_list(world, *others)
+    world.announce(JOINING, UP, UP)
+    await asyncio.sleep(1)
+    assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+
+
+@in_virtual_time
+async def test_nothing_is_given_away_while_a_peer_still_says_what_was_deleted() -> None:
+    """However long that takes."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone, *others = (one.address for one in world.members.nodes)
+    n = next(n for n in range(40) if gone in world.homes(n))
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    assert await world.client.delete(ref(n))
+    for other in others:
+        stones = world.stores[other].graveyard.stones
+        for number in range(900):
+            made_up = Tombstone(Place(TENANT, number.to_bytes(16, "big")), 5, bytes(16))
+            stones.add(made_up, world.clock_s)
+    world.network.faults = Faults(min_delay_s=0.2, max_delay_s=0.2)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    listens_to_no_list(world, gone)
+    await asyncio.sleep(DOUBT_S + 1)
+    assert gone not in world.holders(n) or node.joining.in_doubt
+    await until(lambda: not node.joining.in_doubt)
+    assert gone not in world.holders(n)
+
+
+@in_virtual_time
+async def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    for node in world.nodes.values():
+        node.start()
+    gone = absent_home(world)
+    n = next(n for n in range(40) if gone in world.homes(n))
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    world.clock_s += 10
+    assert await world.client.delete(ref(n))
+    world.clock_s += 90_000
+    for store in world.stores.values():
+        store.graveyard.stones.expire()
+    world.clock_s -= 90_000
+    await come_back(world, gone)
+    assert not world.holders(n)
+
+
+@in_virtual_time
+async def test_who_waited_for_the_disk_when_a_home_fell_from_the_list_gets_nothing_that_was_deleted() -> None:
+    world = World(replicas=2, controller="10.255.255.254", dram_bytes=1)
+    for node in world.nodes.values():
+        node.start()
+    await asyncio.sleep(1)
+    gone, *others = (one.address for one in world.members.nodes)
+    n, later = [n for n in range(40) if gone in world.homes(n)][:2]
+    for number in (n, later):
+        await world.client.put(ref(number), content(number), durable=True, replicas=2)
+    world.nodes[gone].set_ssd_rate(len(content(n)))  # a block a second
+    get = wire.Message(wire.OP_GET, key(n), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+    world.network.deliver(NODE, gone, wire.encode(get))
+    world.network.dead.add(gone)
+    world.announce(DOWN, UP, UP)
+    assert await world.client.delete(ref(n))
+    world.network.dead.clear()
+    listens_to_no_list(world, gone, *others)
+    world.announce(JOINING, UP, UP)
+    await asyncio.sleep(1.5)
+    assert not [True for to, _ in world.sent(gone, wire.OP_VALUE) if to == NODE]

@@ -15,7 +15,8 @@ from hostlib.storage import expiry, lifetimes
 from hostlib.storage.expiry import LOOK_S
 from hostlib.storage.lifetimes import Lifetimes
 from hostlib.storage.simulated_disk import SimulatedDisk
-from tests.hostlib.deletions import DOWN, UP, come_back, is_found, run, until, write_at
+from tests.asynchronous import in_virtual_time, until
+from tests.hostlib.deletions import DOWN, UP, come_back, is_found, write_at
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, TENANT, place
 from tests.hostlib.world import World, content, key, ref
@@ -40,249 +41,219 @@ async def let_expire(world: World, number: int, seconds: int = LIFETIME_S) -> Hi
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_block_is_there_until_its_time_is_over_and_nowhere_after_it(replicas: int) -> None:
-    async def main() -> None:
-        world = World(replicas=replicas)
-        for number in (1, 2):
-            await store(world, number, replicas)
-        assert await let_expire(world, 1) is HintOutcome.DONE
-        await pass_s(world, LIFETIME_S - 1)
-        assert await is_found(world.client, 1)
-        await pass_s(world, 2)
-        assert not world.holders(1)
-        assert not await is_found(world.client, 1)
-        assert await is_found(world.client, 2)
-
-    run(main)
+@in_virtual_time
+async def test_a_block_is_there_until_its_time_is_over_and_nowhere_after_it(replicas: int) -> None:
+    world = World(replicas=replicas)
+    for number in (1, 2):
+        await store(world, number, replicas)
+    assert await let_expire(world, 1) is HintOutcome.DONE
+    await pass_s(world, LIFETIME_S - 1)
+    assert await is_found(world.client, 1)
+    await pass_s(world, 2)
+    assert not world.holders(1)
+    assert not await is_found(world.client, 1)
+    assert await is_found(world.client, 2)
 
 
-def test_what_is_stored_anew_after_it_has_no_lifetime() -> None:
-    async def main() -> None:
-        world = World()
-        await store(world, 1)
-        assert await let_expire(world, 1) is HintOutcome.DONE
-        assert await world.client.delete(ref(1))
-        await store(world, 1)
-        await pass_s(world, LIFETIME_S + 1)
-        assert await is_found(world.client, 1)
-
-    run(main)
+@in_virtual_time
+async def test_what_is_stored_anew_after_it_has_no_lifetime() -> None:
+    world = World()
+    await store(world, 1)
+    assert await let_expire(world, 1) is HintOutcome.DONE
+    assert await world.client.delete(ref(1))
+    await store(world, 1)
+    await pass_s(world, LIFETIME_S + 1)
+    assert await is_found(world.client, 1)
 
 
-def test_of_two_lifetimes_the_earlier_end_counts() -> None:
-    async def main() -> None:
-        world = World()
-        await store(world, 1)
-        for seconds in (LIFETIME_S, 10 * LIFETIME_S, LIFETIME_S // 2):
-            assert await let_expire(world, 1, seconds) is HintOutcome.DONE
-        await pass_s(world, LIFETIME_S // 2 + 1)
-        assert not await is_found(world.client, 1)
-
-    run(main)
+@in_virtual_time
+async def test_of_two_lifetimes_the_earlier_end_counts() -> None:
+    world = World()
+    await store(world, 1)
+    for seconds in (LIFETIME_S, 10 * LIFETIME_S, LIFETIME_S // 2):
+        assert await let_expire(world, 1, seconds) is HintOutcome.DONE
+    await pass_s(world, LIFETIME_S // 2 + 1)
+    assert not await is_found(world.client, 1)
 
 
 @pytest.mark.parametrize("off_s", [LIFETIME_S / 2, 2 * LIFETIME_S])
-def test_a_storage_node_that_lost_its_power_knows_the_lifetimes(off_s: float) -> None:
-    async def main() -> None:
-        world = World(homes=1)
-        (home,) = world.nodes
-        await store(world, 1)
-        assert await let_expire(world, 1) is HintOutcome.DONE
-        world.kill(home)
-        world.clock_s += off_s
-        node = world.restart(home)
-        node.start()
-        await asyncio.sleep(1)
-        assert await is_found(world.client, 1) is (off_s < LIFETIME_S)
-        await pass_s(world, LIFETIME_S)
-        assert not world.holders(1)
-        assert not len(world.stores[home].lifetimes)
-
-    run(main)
+@in_virtual_time
+async def test_a_storage_node_that_lost_its_power_knows_the_lifetimes(off_s: float) -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await store(world, 1)
+    assert await let_expire(world, 1) is HintOutcome.DONE
+    world.kill(home)
+    world.clock_s += off_s
+    node = world.restart(home)
+    node.start()
+    await asyncio.sleep(1)
+    assert await is_found(world.client, 1) is (off_s < LIFETIME_S)
+    await pass_s(world, LIFETIME_S)
+    assert not world.holders(1)
+    assert not len(world.stores[home].lifetimes)
 
 
-def test_who_copied_a_block_meanwhile_forgets_it_too() -> None:
+@in_virtual_time
+async def test_who_copied_a_block_meanwhile_forgets_it_too() -> None:
     """It was away when the lifetime was said, and took the block from another home."""
+    world = World(replicas=2)
+    away = world.members.nodes[0].address
+    number = next(number for number in range(99) if away in world.homes(number))
+    world.kill(away)
+    world.announce(DOWN, UP, UP)
+    await store(world, number, 2)
+    assert await let_expire(world, number) is HintOutcome.DONE
+    await come_back(world, away)
+    world.announce(UP, UP, UP)
+    await until(lambda: away in world.holders(number))
+    assert len(world.stores[away].lifetimes) == 1
+    await pass_s(world, LIFETIME_S + 1)
+    assert not world.holders(number)
 
-    async def main() -> None:
-        world = World(replicas=2)
-        away = world.members.nodes[0].address
-        number = next(number for number in range(99) if away in world.homes(number))
-        world.kill(away)
-        world.announce(DOWN, UP, UP)
+
+@in_virtual_time
+async def test_the_end_of_a_lifetime_reaches_everybody_through_a_network_that_loses_packets() -> None:
+    world = World(replicas=2, faults=Faults(lost=0.1), seed=5)
+    for number in range(8):
         await store(world, number, 2)
         assert await let_expire(world, number) is HintOutcome.DONE
-        await come_back(world, away)
-        world.announce(UP, UP, UP)
-        await until(lambda: away in world.holders(number))
-        assert len(world.stores[away].lifetimes) == 1
-        await pass_s(world, LIFETIME_S + 1)
-        assert not world.holders(number)
-
-    run(main)
+    await pass_s(world, LIFETIME_S + 1)
+    assert not any(world.holders(number) for number in range(8))
 
 
-def test_the_end_of_a_lifetime_reaches_everybody_through_a_network_that_loses_packets() -> None:
-    async def main() -> None:
-        world = World(replicas=2, faults=Faults(lost=0.1), seed=5)
-        for number in range(8):
-            await store(world, number, 2)
-            assert await let_expire(world, number) is HintOutcome.DONE
-        await pass_s(world, LIFETIME_S + 1)
-        assert not any(world.holders(number) for number in range(8))
-
-    run(main)
-
-
-def test_the_controller_hears_of_the_end_so_that_pools_forget_the_block() -> None:
-    async def main() -> None:
-        controller = "10.255.255.254"
-        world = World(homes=1, controller=controller)
-        (home,) = world.nodes
-        await store(world, 1)
-        await let_expire(world, 1)
-        assert not world.sent(home, wire.OP_DELETE)
-        await pass_s(world, LIFETIME_S + 1)
-        told = [(to, message) for to, message in world.sent(home, wire.OP_DELETE) if message.key == key(1)]
-        assert {to for to, _ in told} == {controller}
-        assert told[0][1].content
-        assert told[0][1].fragments
-
-    run(main)
+@in_virtual_time
+async def test_the_controller_hears_of_the_end_so_that_pools_forget_the_block() -> None:
+    controller = "10.255.255.254"
+    world = World(homes=1, controller=controller)
+    (home,) = world.nodes
+    await store(world, 1)
+    await let_expire(world, 1)
+    assert not world.sent(home, wire.OP_DELETE)
+    await pass_s(world, LIFETIME_S + 1)
+    told = [(to, message) for to, message in world.sent(home, wire.OP_DELETE) if message.key == key(1)]
+    assert {to for to, _ in told} == {controller}
+    assert told[0][1].content
+    assert told[0][1].fragments
 
 
-def test_nobody_without_the_tenants_secret_gives_a_block_a_lifetime() -> None:
-    async def main() -> None:
-        world = World(homes=1)
-        (home,) = world.nodes
-        await store(world, 1)
-        stranger = world.another_client("10.0.0.9")
-        stranger._deletions._seal = Seal(TENANT, b"guessed" * 4)
-        assert await stranger.hint(ref(1), Hint.EXPIRE, 1) is HintOutcome.NOT_FOUND
-        found = world.stores[home].find(next(iter(world.stores[home].places())))
-        assert found is not None
-        forged = wire.Message(
-            wire.OP_STAT, key(1), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, content=found[1],
-            backlog_ms=Hint.EXPIRE, tenant=TENANT, tag=bytes(16),
-        )  # fmt: skip
-        world.network.deliver("10.0.0.9", home, wire.encode(forged))
-        await pass_s(world, 100)
-        assert await is_found(world.client, 1)
-        assert not len(world.stores[home].lifetimes)
-
-    run(main)
+@in_virtual_time
+async def test_nobody_without_the_tenants_secret_gives_a_block_a_lifetime() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await store(world, 1)
+    stranger = world.another_client("10.0.0.9")
+    stranger._deletions._seal = Seal(TENANT, b"guessed" * 4)
+    assert await stranger.hint(ref(1), Hint.EXPIRE, 1) is HintOutcome.NOT_FOUND
+    found = world.stores[home].find(next(iter(world.stores[home].places())))
+    assert found is not None
+    forged = wire.Message(
+        wire.OP_STAT, key(1), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, content=found[1],
+        backlog_ms=Hint.EXPIRE, tenant=TENANT, tag=bytes(16),
+    )  # fmt: skip
+    world.network.deliver("10.0.0.9", home, wire.encode(forged))
+    await pass_s(world, 100)
+    assert await is_found(world.client, 1)
+    assert not len(world.stores[home].lifetimes)
 
 
-def test_lifetimes_are_bounded_and_impossible_ones_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_virtual_time
+async def test_lifetimes_are_bounded_and_impossible_ones_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifetimes, "MAX_OF_TENANT", 2)
-
-    async def main() -> None:
-        world = World(homes=1)
-        for number in range(3):
-            await store(world, number)
-        assert await let_expire(world, 9) is HintOutcome.NOT_FOUND
-        outcomes = [await let_expire(world, number) for number in range(3)]
-        assert outcomes == [HintOutcome.DONE, HintOutcome.DONE, HintOutcome.REFUSED]
-        for seconds in (0, MAX_LIFETIME_S + 1):
-            with pytest.raises(ValueError, match="a block lives for 1 to"):
-                await let_expire(world, 2, seconds)
-        world.kill(next(iter(world.nodes)))
-        assert await let_expire(world, 2) is HintOutcome.NO_ANSWER
-
-    run(main)
+    world = World(homes=1)
+    for number in range(3):
+        await store(world, number)
+    assert await let_expire(world, 9) is HintOutcome.NOT_FOUND
+    outcomes = [await let_expire(world, number) for number in range(3)]
+    assert outcomes == [HintOutcome.DONE, HintOutcome.DONE, HintOutcome.REFUSED]
+    for seconds in (0, MAX_LIFETIME_S + 1):
+        with pytest.raises(ValueError, match="a block lives for 1 to"):
+            await let_expire(world, 2, seconds)
+    world.kill(next(iter(world.nodes)))
+    assert await let_expire(world, 2) is HintOutcome.NO_ANSWER
 
 
-def test_a_lifetime_goes_with_the_copies_while_one_home_after_the_other_is_replaced() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        await store(world, 1, 2)
-        assert await let_expire(world, 1) is HintOutcome.DONE
-        for at, member in enumerate(world.members.nodes):
-            world.kill(member.address)
-            world.announce(*(DOWN if other == at else UP for other in range(3)))
-            await asyncio.sleep(10)
-            world.disks[member.address] = SimulatedDisk()
-            node = world.restart(member.address)
-            node.start()
-            await until(lambda node=node: node.joining.caught_up)  # type: ignore[misc]
-            world.announce(UP, UP, UP)
-        assert set(world.homes(1)) <= set(world.holders(1))
-        await pass_s(world, LIFETIME_S + 1)
-        assert not world.holders(1)
-
-    run(main)
+@in_virtual_time
+async def test_a_lifetime_goes_with_the_copies_while_one_home_after_the_other_is_replaced() -> None:
+    world = World(replicas=2)
+    await store(world, 1, 2)
+    assert await let_expire(world, 1) is HintOutcome.DONE
+    for at, member in enumerate(world.members.nodes):
+        world.kill(member.address)
+        world.announce(*(DOWN if other == at else UP for other in range(3)))
+        await asyncio.sleep(10)
+        world.disks[member.address] = SimulatedDisk()
+        node = world.restart(member.address)
+        node.start()
+        await until(lambda node=node: node.joining.caught_up)  # type: ignore[misc]
+        world.announce(UP, UP, UP)
+    assert set(world.homes(1)) <= set(world.holders(1))
+    await pass_s(world, LIFETIME_S + 1)
+    assert not world.holders(1)
 
 
-def test_a_block_ends_on_time_however_long_others_take_to_hear_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_virtual_time
+async def test_a_block_ends_on_time_however_late_others_hear_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The controller does not answer; of eight blocks others are told of two at a time."""
     monkeypatch.setattr(expiry, "MAX_TOLD", 2)
     monkeypatch.setattr(expiry, "BATCH", 2)
-
-    async def main() -> None:
-        world = World(homes=1, controller="10.255.255.254")
-        for number in range(8):
-            await store(world, number)
-            assert await let_expire(world, number) is HintOutcome.DONE
-        world.clock_s += LIFETIME_S + 1
-        await asyncio.sleep(LOOK_S + 1)
-        assert not any(world.holders(number) for number in range(8))
-        await asyncio.sleep(60)
-        told = {message.key for _, message in world.sent(world.homes(0)[0], wire.OP_DELETE)}
-        assert told == {key(number) for number in range(8)}
-
-    run(main)
+    world = World(homes=1, controller="10.255.255.254")
+    for number in range(8):
+        await store(world, number)
+        assert await let_expire(world, number) is HintOutcome.DONE
+    world.clock_s += LIFETIME_S + 1
+    await asyncio.sleep(LOOK_S + 1)
+    assert not any(world.holders(number) for number in range(8))
+    await asyncio.sleep(60)
+    told = {message.key for _, message in world.sent(world.homes(0)[0], wire.OP_DELETE)}
+    assert told == {key(number) for number in range(8)}
 
 
-def test_a_block_whose_record_is_damaged_where_its_proof_is_checked_ends_too() -> None:
-    async def main() -> None:
-        world = World(homes=1, dram_bytes=1)
-        (home,) = world.nodes
-        await store(world, 1)
-        assert await let_expire(world, 1) is HintOutcome.DONE
-        await store(world, 2)  # the first is on the disk alone
-        disk, name = world.disks[home], place(key(1)).name()
-        tag = SEAL.tag(key(1), 0, 4, write_at(world, home, 1), content(1)[:512])
-        disk._seen[name] = disk._seen[name].replace(tag, bytes(16))
-        await pass_s(world, LIFETIME_S + 1)
-        assert not world.holders(1)
-        assert len(world.stores[home].graveyard.stones) == 1
-
-    run(main)
+@in_virtual_time
+async def test_a_block_whose_record_is_damaged_where_its_proof_is_checked_ends_too() -> None:
+    world = World(homes=1, dram_bytes=1)
+    (home,) = world.nodes
+    await store(world, 1)
+    assert await let_expire(world, 1) is HintOutcome.DONE
+    await store(world, 2)  # the first is on the disk alone
+    disk, name = world.disks[home], place(key(1)).name()
+    tag = SEAL.tag(key(1), 0, 4, write_at(world, home, 1), content(1)[:512])
+    disk._seen[name] = disk._seen[name].replace(tag, bytes(16))
+    await pass_s(world, LIFETIME_S + 1)
+    assert not world.holders(1)
+    assert len(world.stores[home].graveyard.stones) == 1
 
 
-def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_block_is_not_there() -> None:
+@in_virtual_time
+async def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_block_is_not_there() -> None:
     """The outcome would be that of the other homes alone."""
-
-    async def main() -> None:
-        world = World(homes=1)
-        (home,) = world.nodes
-        await store(world, 1)
-        world.nodes[home].joining.in_doubt = True
-        order = wire.Message(
-            wire.OP_STAT, key(1), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
-            content=write_at(world, home, 1), backlog_ms=Hint.EXPIRE, tag=bytes(16),
-        )  # fmt: skip
-        world.network.deliver("10.0.0.9", home, wire.encode(order))
-        assert not world.sent(home, wire.OP_NOT_FOUND)
-
-    run(main)
+    world = World(homes=1)
+    (home,) = world.nodes
+    await store(world, 1)
+    world.nodes[home].joining.in_doubt = True
+    order = wire.Message(
+        wire.OP_STAT, key(1), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
+        content=write_at(world, home, 1), backlog_ms=Hint.EXPIRE, tag=bytes(16),
+    )  # fmt: skip
+    world.network.deliver("10.0.0.9", home, wire.encode(order))
+    assert not world.sent(home, wire.OP_NOT_FOUND)
 
 
-def test_a_deleted_write_takes_no_room_among_lifetimes() -> None:
-    async def main() -> None:
-        world = World(homes=1)
-        (home,) = world.nodes
-        for number in range(3):
-            await store(world, number)
-            assert await let_expire(world, number) is HintOutcome.DONE
-            assert await world.client.delete(ref(number))
-        await asyncio.sleep(1)
-        assert not len(world.stores[home].lifetimes)
-        world.kill(home)
-        world.restart(home)
-        assert not len(world.stores[home].lifetimes)
-
-    run(main)
+@in_virtual_time
+async def test_a_deleted_write_takes_no_room_among_lifetimes() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    for number in range(3):
+        await store(world, number)
+        assert await let_expire(world, number) is HintOutcome.DONE
+        assert await world.client.delete(ref(number))
+    await asyncio.sleep(1)
+    assert not len(world.stores[home].lifetimes)
+    world.kill(home)
+    world.restart(home)
+    assert not len(world.stores[home].lifetimes)
 
 
 def test_tenants_that_take_all_the_lifetimes_they_may_leave_some_for_another(

@@ -15,6 +15,7 @@ from hostlib.protocol import wire
 from hostlib.protocol.errors import PutRefusedError, TransferTimeoutError
 from hostlib.protocol.members import State
 from hostlib.storage.store_options import StoreOptions
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, ref
@@ -25,16 +26,14 @@ UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-def test_when_put_returns_so_many_homes_hold_the_block(replicas: int, durable: bool) -> None:
-    async def main() -> None:
-        world = World(replicas=replicas)
-        await world.client.put(ref(1), content(1), durable=durable, replicas=replicas)
-        assert sorted(world.holders(1)) == sorted(world.homes(1, replicas))
-        safe = [disk for disk in world.disks.values() if list(disk.scan())]
-        assert len(safe) == (replicas if durable else 0)
-        assert len(world.sent(NODE, wire.OP_PUT)) == FRAGMENTS
-
-    run_virtual(main())
+@in_virtual_time
+async def test_when_put_returns_so_many_homes_hold_the_block(replicas: int, durable: bool) -> None:
+    world = World(replicas=replicas)
+    await world.client.put(ref(1), content(1), durable=durable, replicas=replicas)
+    assert sorted(world.holders(1)) == sorted(world.homes(1, replicas))
+    safe = [disk for disk in world.disks.values() if list(disk.scan())]
+    assert len(safe) == (replicas if durable else 0)
+    assert len(world.sent(NODE, wire.OP_PUT)) == FRAGMENTS
 
 
 def test_the_clients_link_carries_replicas_once() -> None:
@@ -56,163 +55,139 @@ def test_the_clients_link_carries_replicas_once() -> None:
     assert packets[3] <= 1.1 * packets[1]
 
 
-def test_without_switches_that_copy_each_home_gets_its_own() -> None:
-    async def main() -> None:
-        world = World(replicas=2, options=ClientOptions(multicast=False))
-        world.network.members = None
-        await world.client.put(ref(1), content(1), replicas=2)
-        assert sorted(world.holders(1)) == sorted(world.homes(1, 2))
-        puts = world.sent(NODE, wire.OP_PUT)
-        assert [message.homes for _, message in puts] == [(0, 0, 0)] * 2 * FRAGMENTS
-
-    run_virtual(main())
+@in_virtual_time
+async def test_without_switches_that_copy_each_home_gets_its_own() -> None:
+    world = World(replicas=2, options=ClientOptions(multicast=False))
+    world.network.members = None
+    await world.client.put(ref(1), content(1), replicas=2)
+    assert sorted(world.holders(1)) == sorted(world.homes(1, 2))
+    puts = world.sent(NODE, wire.OP_PUT)
+    assert [message.homes for _, message in puts] == [(0, 0, 0)] * 2 * FRAGMENTS
 
 
-def test_what_one_home_did_not_acknowledge_is_sent_to_it_alone() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        first, second = world.homes(1, 2)
-        world.network.members = None  # the switch copies nothing
-        await world.client.put(ref(1), content(1), replicas=2)
-        puts = world.sent(NODE, wire.OP_PUT)
-        alone = [message for to, message in puts if to == second]
-        assert len(alone) == FRAGMENTS
-        assert all(message.flags & wire.FLAG_RETRY and message.homes == (0, 0, 0) for message in alone)
-        assert len([to for to, _ in puts if to == first]) == FRAGMENTS
-
-    run_virtual(main())
+@in_virtual_time
+async def test_what_one_home_did_not_acknowledge_is_sent_to_it_alone() -> None:
+    world = World(replicas=2)
+    first, second = world.homes(1, 2)
+    world.network.members = None  # the switch copies nothing
+    await world.client.put(ref(1), content(1), replicas=2)
+    puts = world.sent(NODE, wire.OP_PUT)
+    alone = [message for to, message in puts if to == second]
+    assert len(alone) == FRAGMENTS
+    assert all(message.flags & wire.FLAG_RETRY and message.homes == (0, 0, 0) for message in alone)
+    assert len([to for to, _ in puts if to == first]) == FRAGMENTS
 
 
-def test_nothing_more_is_sent_once_the_home_says_that_it_holds_the_block() -> None:
-    async def main() -> None:
-        lane = LaneOptions(initial_window=4, max_window=4)
-        world = World(options=ClientOptions(lane))
-        long = content(1, 100 * 512)
-        await world.another_client("10.0.0.2").put(ref(1), long)
-        await world.client.put(ref(1), long)
-        assert len(world.sent(NODE, wire.OP_PUT)) == 4
-
-    run_virtual(main())
+@in_virtual_time
+async def test_nothing_more_is_sent_once_the_home_says_that_it_holds_the_block() -> None:
+    lane = LaneOptions(initial_window=4, max_window=4)
+    world = World(options=ClientOptions(lane))
+    long = content(1, 100 * 512)
+    await world.another_client("10.0.0.2").put(ref(1), long)
+    await world.client.put(ref(1), long)
+    assert len(world.sent(NODE, wire.OP_PUT)) == 4
 
 
-def test_a_late_acknowledgement_of_a_put_that_asked_for_less_does_not_count() -> None:
-    async def main() -> None:
-        world = World(homes=1)
-        (home,) = world.disks
+@in_virtual_time
+async def test_a_late_acknowledgement_of_a_put_that_asked_for_less_does_not_count() -> None:
+    world = World(homes=1)
+    (home,) = world.disks
+    await world.client.put(ref(1), content(1))
+    late = [data for origin, _, data in world.network.log if origin == home and data[1] == wire.OP_PUT_ACK]
+    durable = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+    await asyncio.sleep(0.0005)
+    for acknowledgement in late:
+        world.network.deliver(home, NODE, acknowledgement)
+    await durable
+    assert world.disks[home].synced(place(ref(1).key).name()) is not None
+
+
+@in_virtual_time
+async def test_a_home_restarted_in_the_middle_of_a_put_gets_all_of_it_again() -> None:
+    lane = LaneOptions(initial_window=4, max_window=4)
+    world = World(options=ClientOptions(lane))
+    (home,) = world.homes(1)
+    put = asyncio.create_task(world.client.put(ref(1), content(1, 20 * 512), durable=True))
+    await asyncio.sleep(0.005)
+    assert not put.done()
+    world.kill(home)
+    world.restart(home)
+    await put
+    assert world.holders(1) == [home]
+    world.kill(home)
+    world.restart(home)
+    assert (await world.client.get(ref(1))).content == content(1, 20 * 512)
+    assert world.client.stats.put_again == 1
+
+
+@in_virtual_time
+async def test_a_home_that_never_holds_what_it_acknowledges_is_an_error_after_a_few_rounds() -> None:
+    world = World(store_options=StoreOptions(max_partial=0))
+    with pytest.raises(PutRefusedError, match="does not hold it"):
         await world.client.put(ref(1), content(1))
-        late = [
-            data for origin, _, data in world.network.log if origin == home and data[1] == wire.OP_PUT_ACK
-        ]
-        durable = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-        await asyncio.sleep(0.0005)
-        for acknowledgement in late:
-            world.network.deliver(home, NODE, acknowledgement)
-        await durable
-        assert world.disks[home].synced(place(ref(1).key).name()) is not None
-
-    run_virtual(main())
-
-
-def test_a_home_restarted_in_the_middle_of_a_put_gets_all_of_it_again() -> None:
-    async def main() -> None:
-        lane = LaneOptions(initial_window=4, max_window=4)
-        world = World(options=ClientOptions(lane))
-        (home,) = world.homes(1)
-        put = asyncio.create_task(world.client.put(ref(1), content(1, 20 * 512), durable=True))
-        await asyncio.sleep(0.005)
-        assert not put.done()
-        world.kill(home)
-        world.restart(home)
-        await put
-        assert world.holders(1) == [home]
-        world.kill(home)
-        world.restart(home)
-        assert (await world.client.get(ref(1))).content == content(1, 20 * 512)
-        assert world.client.stats.put_again == 1
-
-    run_virtual(main())
-
-
-def test_a_home_that_never_holds_what_it_acknowledges_is_an_error_after_a_few_rounds() -> None:
-    async def main() -> None:
-        world = World(store_options=StoreOptions(max_partial=0))
-        with pytest.raises(PutRefusedError, match="does not hold it"):
-            await world.client.put(ref(1), content(1))
-        assert len(world.sent(NODE, wire.OP_PUT)) == 4 * FRAGMENTS
-
-    run_virtual(main())
+    assert len(world.sent(NODE, wire.OP_PUT)) == 4 * FRAGMENTS
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_full_disk_is_said_so_at_once(replicas: int) -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        world.disks[world.homes(1)[0]].full = True
-        loop = asyncio.get_running_loop()
-        with pytest.raises(PutRefusedError, match="no room on its disk") as refused:
-            await world.client.put(ref(1), content(1), durable=True, replicas=replicas)
-        assert refused.value.reason == wire.REFUSED_FULL
-        assert loop.time() < 0.1
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_full_disk_is_said_so_at_once(replicas: int) -> None:
+    world = World(replicas=2)
+    world.disks[world.homes(1)[0]].full = True
+    loop = asyncio.get_running_loop()
+    with pytest.raises(PutRefusedError, match="no room on its disk") as refused:
+        await world.client.put(ref(1), content(1), durable=True, replicas=replicas)
+    assert refused.value.reason == wire.REFUSED_FULL
+    assert loop.time() < 0.1
 
 
-def test_a_home_whose_disk_is_behind_is_sent_less() -> None:
-    async def main() -> None:
-        world = World()
-        for store in world.stores.values():
-            store.commit_wait_s = lambda: 0.1  # type: ignore[method-assign]
-        await world.client.put(ref(1), content(1, 400 * 512))
-        lane = world.client._exchange.lane(world.homes(1)[0], wire.OP_PUT)
-        assert lane.window == LaneOptions().min_window
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_home_whose_disk_is_behind_is_sent_less() -> None:
+    world = World()
+    for store in world.stores.values():
+        store.commit_wait_s = lambda: 0.1  # type: ignore[method-assign]
+    await world.client.put(ref(1), content(1, 400 * 512))
+    lane = world.client._exchange.lane(world.homes(1)[0], wire.OP_PUT)
+    assert lane.window == LaneOptions().min_window
 
 
-def test_more_homes_than_there_are_is_refused() -> None:
-    async def main() -> None:
-        world = World(homes=1, replicas=2)
-        with pytest.raises(PutRefusedError, match="2 homes were asked for and 1"):
-            await world.client.put(ref(1), content(1), replicas=2)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_more_homes_than_there_are_is_refused() -> None:
+    world = World(homes=1, replicas=2)
+    with pytest.raises(PutRefusedError, match="2 homes were asked for and 1"):
+        await world.client.put(ref(1), content(1), replicas=2)
 
 
-def test_a_dead_home_without_a_controller_is_an_error_after_one_short_timeout() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        world.network.dead.add(world.homes(1)[0])
-        with pytest.raises(TransferTimeoutError, match="does not answer"):
-            await world.client.put(ref(1), content(1), replicas=2)
-        assert asyncio.get_running_loop().time() <= 0.3
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_dead_home_without_a_controller_is_an_error_after_one_short_timeout() -> None:
+    world = World(replicas=2)
+    world.network.dead.add(world.homes(1)[0])
+    with pytest.raises(TransferTimeoutError, match="does not answer"):
+        await world.client.put(ref(1), content(1), replicas=2)
+    assert asyncio.get_running_loop().time() <= 0.3
 
 
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("dead", [0, 1, 2])
 @pytest.mark.parametrize("dies_after_s", [0.0, 0.0015])
-def test_who_is_content_with_fewer_homes_is_not_kept_from_the_others_by_a_dead_one(
+@in_virtual_time
+async def test_who_is_content_with_fewer_homes_is_not_kept_from_the_others_by_a_dead_one(
     dead: int, durable: bool, dies_after_s: float
 ) -> None:
-    async def main() -> None:
-        world = World(replicas=3)
+    world = World(replicas=3)
 
-        async def put(number: int) -> None:
-            await world.client.put(ref(number), content(number), durable=durable, replicas=3, at_least=2)
+    async def put(number: int) -> None:
+        await world.client.put(ref(number), content(number), durable=durable, replicas=3, at_least=2)
 
-        puts = [asyncio.create_task(put(number)) for number in range(10)]
-        await asyncio.sleep(dies_after_s)
-        silent = world.members.nodes[dead].address
-        world.network.dead.add(silent)
-        await asyncio.gather(*puts)
-        for number in range(10):
-            assert set(world.holders(number)) >= set(world.disks) - {silent}
-        world.network.dead.add(world.members.nodes[(dead + 1) % 3].address)
-        with pytest.raises(TransferTimeoutError, match="does not answer"):
-            await put(11)
-
-    run_virtual(main())
+    puts = [asyncio.create_task(put(number)) for number in range(10)]
+    await asyncio.sleep(dies_after_s)
+    silent = world.members.nodes[dead].address
+    world.network.dead.add(silent)
+    await asyncio.gather(*puts)
+    for number in range(10):
+        assert set(world.holders(number)) >= set(world.disks) - {silent}
+    world.network.dead.add(world.members.nodes[(dead + 1) % 3].address)
+    with pytest.raises(TransferTimeoutError, match="does not answer"):
+        await put(11)
 
 
 @pytest.mark.parametrize("place_of_the_dead", [0, 1])
@@ -239,95 +214,85 @@ def test_a_home_that_dies_in_mid_put_is_replaced_by_the_next_list(place_of_the_d
     run_virtual(main())
 
 
-def test_a_put_outlives_a_switch_that_is_restarted() -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        world.announce(State.UP, State.UP, State.UP)
-        world.network.dead.update(world.disks)
-        put = asyncio.create_task(world.client.put(ref(0), content(0), durable=True, replicas=2))
-        await asyncio.sleep(3.5)
-        assert not put.done()
-        world.network.dead.clear()
-        await put
-        assert len(world.holders(0)) == 2
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_put_outlives_a_switch_that_is_restarted() -> None:
+    world = World(homes=3, replicas=2)
+    world.announce(State.UP, State.UP, State.UP)
+    world.network.dead.update(world.disks)
+    put = asyncio.create_task(world.client.put(ref(0), content(0), durable=True, replicas=2))
+    await asyncio.sleep(3.5)
+    assert not put.done()
+    world.network.dead.clear()
+    await put
+    assert len(world.holders(0)) == 2
 
 
 @pytest.mark.parametrize("down_s", [1.8, 3.0])
-def test_a_put_outlives_a_restarted_switch_behind_which_homes_come_back_one_by_one(down_s: float) -> None:
-    async def main() -> None:
-        world = World(replicas=2, controller="10.255.255.254")
-        world.announce(UP, UP, UP)
-        await asyncio.sleep(0.1)
-        first, second = world.homes(1, 2)
-        world.network.dead.update(world.nodes)
-        put = asyncio.create_task(world.client.put(ref(1), content(1), replicas=2))
-        await asyncio.sleep(down_s)
-        world.network.dead -= world.nodes.keys() - {second}
-        await asyncio.sleep(1.0)
-        assert not put.done()
-        world.network.dead.clear()
-        await put
-        assert {first, second} <= set(world.holders(1))
-
-    run_virtual(main())
-
-
-def test_a_put_waits_for_enough_homes_to_be_up_again_but_not_for_long() -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        world.announce(State.DOWN, State.DOWN, State.UP)
-        soon = asyncio.create_task(world.client.put(ref(0), content(0), replicas=2))
-        await asyncio.sleep(0.5)
-        assert not soon.done()
-        world.announce(State.UP, State.DOWN, State.UP)
-        await soon
-        assert len(world.holders(0)) == 2
-        started_s = asyncio.get_running_loop().time()
-        held = asyncio.create_task(world.client.put(ref(1), content(1), replicas=2))
-        world.announce(State.DOWN, State.DOWN, State.UP)  # while it is on its way
-        with pytest.raises(PutRefusedError):
-            await held
-        assert 1.9 < asyncio.get_running_loop().time() - started_s < 2.1
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_put_outlives_a_restarted_switch_behind_which_homes_come_back_one_by_one(
+    down_s: float,
+) -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    world.announce(UP, UP, UP)
+    await asyncio.sleep(0.1)
+    first, second = world.homes(1, 2)
+    world.network.dead.update(world.nodes)
+    put = asyncio.create_task(world.client.put(ref(1), content(1), replicas=2))
+    await asyncio.sleep(down_s)
+    world.network.dead -= world.nodes.keys() - {second}
+    await asyncio.sleep(1.0)
+    assert not put.done()
+    world.network.dead.clear()
+    await put
+    assert {first, second} <= set(world.holders(1))
 
 
-def test_two_puts_of_one_block_by_one_node_share_the_work() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        await asyncio.gather(*(world.client.put(ref(1), content(1)) for _ in range(3)))
-        assert len(world.sent(NODE, wire.OP_PUT)) == FRAGMENTS
-        weak = asyncio.create_task(world.client.put(ref(2), content(2)))
-        await asyncio.sleep(0)
-        await world.client.put(ref(2), content(2), durable=True, replicas=2)
-        await weak
-        assert sum(bool(list(disk.scan())) for disk in world.disks.values()) == 2
+@in_virtual_time
+async def test_a_put_waits_for_enough_homes_to_be_up_again_but_not_for_long() -> None:
+    world = World(homes=3, replicas=2)
+    world.announce(State.DOWN, State.DOWN, State.UP)
+    soon = asyncio.create_task(world.client.put(ref(0), content(0), replicas=2))
+    await asyncio.sleep(0.5)
+    assert not soon.done()
+    world.announce(State.UP, State.DOWN, State.UP)
+    await soon
+    assert len(world.holders(0)) == 2
+    started_s = asyncio.get_running_loop().time()
+    held = asyncio.create_task(world.client.put(ref(1), content(1), replicas=2))
+    world.announce(State.DOWN, State.DOWN, State.UP)  # while it is on its way
+    with pytest.raises(PutRefusedError):
+        await held
+    assert 1.9 < asyncio.get_running_loop().time() - started_s < 2.1
 
-    run_virtual(main())
+
+@in_virtual_time
+async def test_two_puts_of_one_block_by_one_node_share_the_work() -> None:
+    world = World(replicas=2)
+    await asyncio.gather(*(world.client.put(ref(1), content(1)) for _ in range(3)))
+    assert len(world.sent(NODE, wire.OP_PUT)) == FRAGMENTS
+    weak = asyncio.create_task(world.client.put(ref(2), content(2)))
+    await asyncio.sleep(0)
+    await world.client.put(ref(2), content(2), durable=True, replicas=2)
+    await weak
+    assert sum(bool(list(disk.scan())) for disk in world.disks.values()) == 2
 
 
-def test_who_gives_up_leaves_the_work_to_whoever_else_wants_it() -> None:
-    async def main() -> None:
-        world = World()
-        first = asyncio.create_task(world.client.put(ref(1), content(1)))
-        second = asyncio.create_task(world.client.put(ref(1), content(1)))
-        await asyncio.sleep(0)
-        first.cancel()
-        await second
-        assert world.holders(1) == world.homes(1)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_who_gives_up_leaves_the_work_to_whoever_else_wants_it() -> None:
+    world = World()
+    first = asyncio.create_task(world.client.put(ref(1), content(1)))
+    second = asyncio.create_task(world.client.put(ref(1), content(1)))
+    await asyncio.sleep(0)
+    first.cancel()
+    await second
+    assert world.holders(1) == world.homes(1)
 
 
 @pytest.mark.parametrize("length", [0, wire.MAX_BLOCK_BYTES + 1])
-def test_content_of_an_impossible_length_is_an_error(length: int) -> None:
-    async def main() -> None:
-        with pytest.raises(ValueError, match="a block has 1 to"):
-            await World().client.put(ref(1), bytes(length))
-
-    run_virtual(main())
+@in_virtual_time
+async def test_content_of_an_impossible_length_is_an_error(length: int) -> None:
+    with pytest.raises(ValueError, match="a block has 1 to"):
+        await World().client.put(ref(1), bytes(length))
 
 
 @given(
@@ -339,7 +304,8 @@ def test_content_of_an_impossible_length_is_an_error(length: int) -> None:
     replicas=st.integers(1, 3),
     crash=st.booleans(),
 )
-def test_what_was_acknowledged_survives_power_cuts(
+@in_virtual_time
+async def test_what_was_acknowledged_survives_power_cuts(
     seed: int,
     lost: float,
     duplicated: float,
@@ -349,31 +315,27 @@ def test_what_was_acknowledged_survives_power_cuts(
     crash: bool,
 ) -> None:
     """Whatever the network does, and even if every home loses its power at the end."""
-
-    async def main() -> None:
-        faults = Faults(lost, duplicated, corrupted, 0.001, max_delay_s)
-        options = ClientOptions(LaneOptions(deadline_s=60), health=PATIENT)
-        world = World(faults=faults, seed=seed, options=options, replicas=replicas)
-        puts = [
-            asyncio.create_task(
-                world.client.put(ref(n), content(n, 100 + 300 * n), durable=True, replicas=replicas)
-            )
-            for n in range(12)
-        ]
-        if crash:
-            victim = world.members.nodes[seed % 3].address
-            await asyncio.sleep(0.01)
-            world.kill(victim)
-            world.restart(victim)
-        done = await asyncio.wait_for(asyncio.gather(*puts, return_exceptions=True), 300)
-        assert [result for result in done if result is not None] == []
-        for home in world.members.nodes:
-            world.kill(home.address)
-            world.restart(home.address)
-        for n in range(12):
-            assert sorted(world.holders(n)) == sorted(world.homes(n))
-        world.network.faults = Faults()
-        for n in range(12):
-            assert (await world.client.get(ref(n))).content == content(n, 100 + 300 * n)
-
-    run_virtual(main())
+    faults = Faults(lost, duplicated, corrupted, 0.001, max_delay_s)
+    options = ClientOptions(LaneOptions(deadline_s=60), health=PATIENT)
+    world = World(faults=faults, seed=seed, options=options, replicas=replicas)
+    puts = [
+        asyncio.create_task(
+            world.client.put(ref(n), content(n, 100 + 300 * n), durable=True, replicas=replicas)
+        )
+        for n in range(12)
+    ]
+    if crash:
+        victim = world.members.nodes[seed % 3].address
+        await asyncio.sleep(0.01)
+        world.kill(victim)
+        world.restart(victim)
+    done = await asyncio.wait_for(asyncio.gather(*puts, return_exceptions=True), 300)
+    assert [result for result in done if result is not None] == []
+    for home in world.members.nodes:
+        world.kill(home.address)
+        world.restart(home.address)
+    for n in range(12):
+        assert sorted(world.holders(n)) == sorted(world.homes(n))
+    world.network.faults = Faults()
+    for n in range(12):
+        assert (await world.client.get(ref(n))).content == content(n, 100 + 300 * n)

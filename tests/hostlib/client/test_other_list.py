@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.content import block_content, sealed_block
 from hostlib.protocol.errors import BlockNotFoundError, TransferTimeoutError
 from hostlib.protocol.members import Members, State
 from hostlib.protocol.transfer import BlockRef
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.client_world import BLOCK_BYTES, NODE, World, keys, refs
 from tests.hostlib.network import NO_FAULTS, Faults
 from tests.hostlib.sealed import SEAL, TENANT
@@ -68,119 +68,101 @@ def asked(world: World) -> set[str]:
 
 @both
 @pytest.mark.parametrize("epochs", [(0, 7), (5, 7), (5, 0), (7, 5)])
-def test_who_goes_by_another_list_than_a_home_that_lacks_a_block_asks_all(
+@in_virtual_time
+async def test_who_goes_by_another_list_than_a_home_that_lacks_a_block_asks_all(
     asks: bool, epochs: tuple[int, int]
 ) -> None:
     """The node began anew or hears no lists, or the home began anew. Meanwhile the block was put where the
     first home was said to be down."""
-
-    async def main() -> None:
-        world = World(homes=NODES)
-        own, theirs = epochs
-        store(world, order(world)[2])
-        tell(world, [NODE], own)
-        tell(world, [*NODES], theirs)
-        assert await had(world, asks)
-
-    run_virtual(main())
+    world = World(homes=NODES)
+    own, theirs = epochs
+    store(world, order(world)[2])
+    tell(world, [NODE], own)
+    tell(world, [*NODES], theirs)
+    assert await had(world, asks)
 
 
 @both
-def test_who_knows_that_there_is_another_list_asks_all(asks: bool) -> None:
+@in_virtual_time
+async def test_who_knows_that_there_is_another_list_asks_all(asks: bool) -> None:
     """The first home does not hear the newest list, either; other answers show that there is one."""
-
-    async def main() -> None:
-        world = World(homes=NODES)
-        first, holder, _ = order(world)
-        other = next(n for n in range(1, 50) if world.homes(keys(n + 1)[n]) == [holder])
-        store(world, holder)
-        store(world, holder, other)
-        tell(world, [NODE, *NODES], 5)
-        tell(world, [holder], 7, {first: State.DOWN})
-        await world.client.get(BlockRef(keys(other + 1)[other]))
-        assert await had(world, asks)
-
-    run_virtual(main())
+    world = World(homes=NODES)
+    first, holder, _ = order(world)
+    other = next(n for n in range(1, 50) if world.homes(keys(n + 1)[n]) == [holder])
+    store(world, holder)
+    store(world, holder, other)
+    tell(world, [NODE, *NODES], 5)
+    tell(world, [holder], 7, {first: State.DOWN})
+    await world.client.get(BlockRef(keys(other + 1)[other]))
+    assert await had(world, asks)
 
 
 @both
-def test_where_one_does_not_answer_a_block_is_not_said_to_be_missing(asks: bool) -> None:
-    async def main() -> None:
-        world = World(homes=NODES)
-        _, holder, _ = order(world)
-        store(world, holder)
-        tell(world, [NODE], 5)
-        tell(world, [*NODES], 7)
-        world.network.dead.add(holder)
-        with pytest.raises(TransferTimeoutError):
-            await had(world, asks)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_where_one_does_not_answer_a_block_is_not_said_to_be_missing(asks: bool) -> None:
+    world = World(homes=NODES)
+    _, holder, _ = order(world)
+    store(world, holder)
+    tell(world, [NODE], 5)
+    tell(world, [*NODES], 7)
+    world.network.dead.add(holder)
+    with pytest.raises(TransferTimeoutError):
+        await had(world, asks)
 
 
 @both
-def test_who_waits_for_one_that_is_down_by_a_newer_list_goes_by_that_when_it_comes(asks: bool) -> None:
-    async def main() -> None:
-        world = World(homes=NODES)
-        last = order(world)[2]
-        tell(world, [NODE], 5)
-        tell(world, [*NODES], 7, {last: State.DOWN})
-        world.network.dead.add(last)
-        read = asyncio.create_task(had(world, asks))
-        await asyncio.sleep(0.1)
-        assert asked(world) == set(NODES)
-        tell(world, [NODE], 7, {last: State.DOWN})
-        assert not await read
-
-    run_virtual(main())
+@in_virtual_time
+async def test_who_waits_for_one_that_is_down_by_a_newer_list_goes_by_that_when_it_comes(asks: bool) -> None:
+    world = World(homes=NODES)
+    last = order(world)[2]
+    tell(world, [NODE], 5)
+    tell(world, [*NODES], 7, {last: State.DOWN})
+    world.network.dead.add(last)
+    read = asyncio.create_task(had(world, asks))
+    await asyncio.sleep(0.1)
+    assert asked(world) == set(NODES)
+    tell(world, [NODE], 7, {last: State.DOWN})
+    assert not await read
 
 
 @both
-def test_what_all_lack_is_missing_and_where_lists_agree_only_its_homes_are_asked(asks: bool) -> None:
-    async def main() -> None:
-        world = World(homes=NODES)
-        tell(world, [NODE], 5)
-        tell(world, [*NODES], 7)
-        assert not await had(world, asks)
-        assert asked(world) == set(NODES)
-        tell(world, [NODE], 7)
-        world.network.log.clear()
-        assert not await had(world, asks)
-        assert asked(world) == {order(world)[0]}
-
-    run_virtual(main())
+@in_virtual_time
+async def test_what_all_lack_is_missing_and_where_lists_agree_only_its_homes_are_asked(asks: bool) -> None:
+    world = World(homes=NODES)
+    tell(world, [NODE], 5)
+    tell(world, [*NODES], 7)
+    assert not await had(world, asks)
+    assert asked(world) == set(NODES)
+    tell(world, [NODE], 7)
+    world.network.log.clear()
+    assert not await had(world, asks)
+    assert asked(world) == {order(world)[0]}
 
 
 @both
-def test_a_list_that_comes_while_a_home_answers_counts(asks: bool) -> None:
+@in_virtual_time
+async def test_a_list_that_comes_while_a_home_answers_counts(asks: bool) -> None:
     """The home that is asked was down when the block was put, and the node was not told so."""
-
-    async def main() -> None:
-        world = World(homes=NODES)
-        back, stand_in, _ = order(world)
-        store(world, stand_in)
-        tell(world, [NODE, *NODES], 5)
-        world.network.faults = Faults(min_delay_s=0.05, max_delay_s=0.05)
-        read = asyncio.create_task(had(world, asks))
-        await asyncio.sleep(0.07)
-        assert asked(world) == {back}
-        tell(world, [NODE, *NODES], 7, {back: State.JOINING})
-        world.network.faults = NO_FAULTS
-        assert await read
-
-    run_virtual(main())
+    world = World(homes=NODES)
+    back, stand_in, _ = order(world)
+    store(world, stand_in)
+    tell(world, [NODE, *NODES], 5)
+    world.network.faults = Faults(min_delay_s=0.05, max_delay_s=0.05)
+    read = asyncio.create_task(had(world, asks))
+    await asyncio.sleep(0.07)
+    assert asked(world) == {back}
+    tell(world, [NODE, *NODES], 7, {back: State.JOINING})
+    world.network.faults = NO_FAULTS
+    assert await read
 
 
-def test_an_answer_that_comes_twice_does_not_count_for_what_is_asked_past_it() -> None:
+@in_virtual_time
+async def test_an_answer_that_comes_twice_does_not_count_for_what_is_asked_past_it() -> None:
     """It is of before the block was put, and merged; the network repeats it."""
-
-    async def main() -> None:
-        world = World(held=1, homes=NODES)
-        read = asyncio.create_task(had(world, asks=False))
-        await asyncio.sleep(0)
-        missing = wire.Message(wire.OP_NOT_FOUND, keys(1)[0], 0, 0, wire.FLAG_MERGED, tenant=TENANT)
-        home = order(world)[0]
-        world.network.deliver_burst(home, NODE, [wire.encode(missing)] * 2)
-        assert await read
-
-    run_virtual(main())
+    world = World(held=1, homes=NODES)
+    read = asyncio.create_task(had(world, asks=False))
+    await asyncio.sleep(0)
+    missing = wire.Message(wire.OP_NOT_FOUND, keys(1)[0], 0, 0, wire.FLAG_MERGED, tenant=TENANT)
+    home = order(world)[0]
+    world.network.deliver_burst(home, NODE, [wire.encode(missing)] * 2)
+    assert await read

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.client.health import HealthOptions
@@ -70,13 +69,6 @@ class PoolWorld:
         """Number of questions that were sent about blocks."""
         stats = [data for *_, data in self.network.log if data[1] == wire.OP_STAT]
         return sum(any(wire.decode(data).key) for data in stats)
-
-
-def play(story: Callable[[], Awaitable[None]]) -> None:
-    async def run() -> None:
-        await story()
-
-    run_virtual(run())
 
 
 async def timed(work: Awaitable[Any]) -> tuple[Any, float]:

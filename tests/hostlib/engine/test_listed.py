@@ -16,18 +16,14 @@ from hostlib.engine.pool_command import UnknownNameError, main, run
 from hostlib.protocol.block import Place
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef
-from tests.hostlib.engine.pool_world import PoolWorld, play
+from tests.asynchronous import in_virtual_time
+from tests.hostlib.engine.pool_world import PoolWorld
 from tests.hostlib.sealed import SEAL
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 SECRET = b"a secret of sixteen bytes or more".hex()
-
-
-def play_in_world(story: Callable[[PoolWorld], Awaitable[None]]) -> None:
-    play(lambda: story(PoolWorld()))
 
 
 def block(number: int) -> BlockRef:
@@ -56,118 +52,109 @@ def asked(what: str, name: str | None = None, **options: object) -> argparse.Nam
     return argparse.Namespace(what=what, name=name, json=True, every=0.01, times=2, seconds=60, **options)
 
 
-def test_what_two_engines_store_is_listed_under_its_names() -> None:
-    async def story(world: PoolWorld) -> None:
-        one, other = pool(world), pool(world)
-        await asyncio.gather(store(one, "a", range(5)), store(other, "a", range(5, 9)))
-        await store(other, "b", range(20, 22))
-        await asyncio.sleep(2 * FLUSH_S)
-        _, lists = lists_of(world)
-        assert await lists.names() == ["a", "b"]
-        assert await listed(lists, "a") == {block(n).key for n in range(9)}
-        assert await listed(lists, "b") == {block(n).key for n in range(20, 22)}
-
-    play_in_world(story)
-
-
-def test_many_objects_take_several_pages() -> None:
-    async def story(world: PoolWorld) -> None:
-        one = pool(world)
-        await store(one, "a", range(PAGE_ENTRIES + 5))
-        await asyncio.sleep(2 * FLUSH_S)
-        _, lists = lists_of(world)
-        assert [len(page.objects) async for page in lists.pages("a")] == [PAGE_ENTRIES, 5]
-
-    play_in_world(story)
+@in_virtual_time
+async def test_what_two_engines_store_is_listed_under_its_names() -> None:
+    world = PoolWorld()
+    one, other = pool(world), pool(world)
+    await asyncio.gather(store(one, "a", range(5)), store(other, "a", range(5, 9)))
+    await store(other, "b", range(20, 22))
+    await asyncio.sleep(2 * FLUSH_S)
+    _, lists = lists_of(world)
+    assert await lists.names() == ["a", "b"]
+    assert await listed(lists, "a") == {block(n).key for n in range(9)}
+    assert await listed(lists, "b") == {block(n).key for n in range(20, 22)}
 
 
-def test_without_the_setting_nothing_is_written_down() -> None:
-    async def story(world: PoolWorld) -> None:
-        one = world.objects(tenant=SEAL.tenant, secret=SECRET)
-        await store(one, "a", range(5))
-        await asyncio.sleep(2 * FLUSH_S)
-        assert sum(len(each.places()) for each in world.stores.values()) == 5
-
-    play_in_world(story)
-
-
-def test_another_tenant_sees_no_name() -> None:
-    async def story(world: PoolWorld) -> None:
-        await store(pool(world), "a", range(5))
-        await asyncio.sleep(2 * FLUSH_S)
-        client = world.client(world.config())
-        assert await Lists(client, Seal(SEAL.tenant, b"another secret of 16 bytes")).names() == []
-
-    play_in_world(story)
+@in_virtual_time
+async def test_many_objects_take_several_pages() -> None:
+    world = PoolWorld()
+    one = pool(world)
+    await store(one, "a", range(PAGE_ENTRIES + 5))
+    await asyncio.sleep(2 * FLUSH_S)
+    _, lists = lists_of(world)
+    assert [len(page.objects) async for page in lists.pages("a")] == [PAGE_ENTRIES, 5]
 
 
-def test_what_is_cleared_is_gone_and_the_other_name_stays() -> None:
-    async def story(world: PoolWorld) -> None:
-        one = pool(world)
-        await store(one, "a", range(5))
-        await store(one, "b", range(20, 23))
-        await asyncio.sleep(2 * FLUSH_S)
-        _, lists = lists_of(world)
-        done: list[int] = []
-        assert await lists.clear("a", done.append) == 5
-        assert done == [1, 2, 3, 4, 5]
-        assert await lists.names() == ["b"]
-        assert await one.present([block(n) for n in range(5)]) == [False] * 5
-        assert await one.present([block(n) for n in range(20, 23)]) == [True] * 3
-        await store(one, "a", range(3))
-        await asyncio.sleep(2 * FLUSH_S)
-        assert await listed(lists, "a") == {block(n).key for n in range(3)}
-
-    play_in_world(story)
+@in_virtual_time
+async def test_without_the_setting_nothing_is_written_down() -> None:
+    world = PoolWorld()
+    one = world.objects(tenant=SEAL.tenant, secret=SECRET)
+    await store(one, "a", range(5))
+    await asyncio.sleep(2 * FLUSH_S)
+    assert sum(len(each.places()) for each in world.stores.values()) == 5
 
 
-def test_names_are_bounded() -> None:
-    async def story(world: PoolWorld) -> None:
-        _, lists = lists_of(world)
-        for number in range(MAX_NAMES):
-            await lists.add(f"name {number}", [Listed(block(number).key, 1)])
-        with pytest.raises(ValueError, match="names already"):
-            await lists.add("one more", [Listed(block(0).key, 1)])
-        with pytest.raises(ValueError, match="a name has"):
-            await lists.add("x" * 201, [Listed(block(0).key, 1)])
-
-    play_in_world(story)
+@in_virtual_time
+async def test_another_tenant_sees_no_name() -> None:
+    world = PoolWorld()
+    await store(pool(world), "a", range(5))
+    await asyncio.sleep(2 * FLUSH_S)
+    client = world.client(world.config())
+    assert await Lists(client, Seal(SEAL.tenant, b"another secret of 16 bytes")).names() == []
 
 
-def test_the_command_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    async def story(world: PoolWorld) -> None:
-        await store(pool(world), "a", range(3))
-        await asyncio.sleep(2 * FLUSH_S)
-        config = world.config()
-        client = world.client(config)
+@in_virtual_time
+async def test_what_is_cleared_is_gone_and_the_other_name_stays() -> None:
+    world = PoolWorld()
+    one = pool(world)
+    await store(one, "a", range(5))
+    await store(one, "b", range(20, 23))
+    await asyncio.sleep(2 * FLUSH_S)
+    _, lists = lists_of(world)
+    done: list[int] = []
+    assert await lists.clear("a", done.append) == 5
+    assert done == [1, 2, 3, 4, 5]
+    assert await lists.names() == ["b"]
+    assert await one.present([block(n) for n in range(5)]) == [False] * 5
+    assert await one.present([block(n) for n in range(20, 23)]) == [True] * 3
+    await store(one, "a", range(3))
+    await asyncio.sleep(2 * FLUSH_S)
+    assert await listed(lists, "a") == {block(n).key for n in range(3)}
 
-        async def say(what: str, name: str | None = None) -> list[object]:
-            assert await run(client, SEAL, config, asked(what, name)) == 0
-            return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
-        row = {"name": "a", "objects": 3, "bytes": 303}
-        assert await say("ls") == [[row]]
-        assert await say("watch") == [[row], [row]]
-        (objects,) = await say("ls", "a")
-        assert isinstance(objects, list)
-        assert [one["bytes"] for one in objects] == [100, 101, 102]
-        world.stores[world.members.homes(block(1).key)[0].address].drop(world_place(1))
-        assert await say("stat", "a") == [[row | {"there": 2, "there_bytes": 202, "unknown": 0}]]
-        assert await say("pin", "a") == [
+@in_virtual_time
+async def test_names_are_bounded() -> None:
+    world = PoolWorld()
+    _, lists = lists_of(world)
+    for number in range(MAX_NAMES):
+        await lists.add(f"name {number}", [Listed(block(number).key, 1)])
+    with pytest.raises(ValueError, match="names already"):
+        await lists.add("one more", [Listed(block(0).key, 1)])
+    with pytest.raises(ValueError, match="a name has"):
+        await lists.add("x" * 201, [Listed(block(0).key, 1)])
+
+
+@in_virtual_time
+async def test_the_command_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    world = PoolWorld()
+    await store(pool(world), "a", range(3))
+    await asyncio.sleep(2 * FLUSH_S)
+    config = world.config()
+    client = world.client(config)
+
+    async def say(what: str, name: str | None = None) -> list[object]:
+        assert await run(client, SEAL, config, asked(what, name)) == 0
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    row = {"name": "a", "objects": 3, "bytes": 303}
+    assert await say("ls") == [[row]]
+    assert await say("watch") == [[row], [row]]
+    (objects,) = await say("ls", "a")
+    assert isinstance(objects, list)
+    assert [one["bytes"] for one in objects] == [100, 101, 102]
+    world.stores[world.members.homes(block(1).key)[0].address].drop(world_place(1))
+    assert await say("stat", "a") == [[row | {"there": 2, "there_bytes": 202, "unknown": 0}]]
+    assert await say("pin", "a") == [[{"name": "a", "done": 2, "refused": 0, "not_found": 1, "no_answer": 0}]]
+    retained = [one.stats.retained for one in world.stores.values()]
+    assert sum(retained) == 2
+    for hint in ("unpin", "prefetch", "demote", "expire"):
+        assert await say(hint, "a") == [
             [{"name": "a", "done": 2, "refused": 0, "not_found": 1, "no_answer": 0}]
         ]
-        retained = [one.stats.retained for one in world.stores.values()]
-        assert sum(retained) == 2
-        for hint in ("unpin", "prefetch", "demote", "expire"):
-            assert await say(hint, "a") == [
-                [{"name": "a", "done": 2, "refused": 0, "not_found": 1, "no_answer": 0}]
-            ]
-        assert await say("clear", "a") == [[{"name": "a", "listed": 3, "deleted": 2}]]
-        assert await say("ls") == [[]]
-        with pytest.raises(UnknownNameError, match="no name 'a' exists"):
-            await run(client, SEAL, config, asked("stat", "a"))
-
-    play_in_world(story)
+    assert await say("clear", "a") == [[{"name": "a", "listed": 3, "deleted": 2}]]
+    assert await say("ls") == [[]]
+    with pytest.raises(UnknownNameError, match="no name 'a' exists"):
+        await run(client, SEAL, config, asked("stat", "a"))
 
 
 def world_place(number: int) -> Place:

@@ -7,9 +7,11 @@ import logging
 
 import pytest
 
+from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.engine import Item, ObjectPool
 from hostlib.protocol.transfer import BlockRef, chain_references
-from tests.hostlib.engine.pool_world import PoolWorld, content, keys, play, timed
+from tests.asynchronous import in_virtual_time
+from tests.hostlib.engine.pool_world import PoolWorld, content, keys, timed
 from tests.hostlib.network import NO_FAULTS, Faults
 
 LENGTH = 1000
@@ -30,15 +32,13 @@ async def load(pool: ObjectPool, blocks: list[BlockRef]) -> list[bool]:
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-def test_each_object_is_stored_so_many_times_as_the_settings_say(replicas: int) -> None:
-    async def story() -> None:
-        world = PoolWorld(replicas=replicas)
-        pool = world.objects()
-        blocks = chain_references(keys(40))
-        assert all(await pool.store(items(blocks)))
-        assert [world.copies(block.key) for block in blocks] == [replicas] * 40
-
-    play(story)
+@in_virtual_time
+async def test_each_object_is_stored_so_many_times_as_the_settings_say(replicas: int) -> None:
+    world = PoolWorld(replicas=replicas)
+    pool = world.objects()
+    blocks = chain_references(keys(40))
+    assert all(await pool.store(items(blocks)))
+    assert [world.copies(block.key) for block in blocks] == [replicas] * 40
 
 
 def test_of_one_dead_home_only_what_it_holds_is_missing(caplog: pytest.LogCaptureFixture) -> None:
@@ -70,145 +70,130 @@ def test_of_one_dead_home_only_what_it_holds_is_missing(caplog: pytest.LogCaptur
         assert all(await load(pool, blocks))
 
     with caplog.at_level(logging.WARNING, "weir"):
-        play(story)
+        run_virtual(story())
     assert [record.message for record in caplog.records] == [
         "Storage node 10.0.1.2 does not answer: what only it holds is computed until it does.",
         "Storage node 10.0.1.2 answers again.",
     ]
 
 
-def test_with_two_homes_a_dead_one_costs_nothing_but_time() -> None:
-    async def story() -> None:
-        world = PoolWorld(replicas=2)
-        pool = world.objects(lookup_timeout_s=30.0)
-        blocks = chain_references(keys(200))
-        assert all(await pool.store(items(blocks)))
-        world.network.dead.add(world.homes[1])
-        assert await pool.prefix(blocks) == 200
-        assert all(await load(pool, blocks))
-        new = chain_references(keys(200, first=1000))
-        held, took_s = await timed(pool.store(items(new)))
-        assert all(held)  # at the other home, where no controller names another
-        assert took_s < 1.0
-        assert await pool.prefix(new) == 200
-        assert all(await load(pool, new))
-        assert {world.copies(block.key) for block in new} == {1, 2}
-
-    play(story)
+@in_virtual_time
+async def test_with_two_homes_a_dead_one_costs_nothing_but_time() -> None:
+    world = PoolWorld(replicas=2)
+    pool = world.objects(lookup_timeout_s=30.0)
+    blocks = chain_references(keys(200))
+    assert all(await pool.store(items(blocks)))
+    world.network.dead.add(world.homes[1])
+    assert await pool.prefix(blocks) == 200
+    assert all(await load(pool, blocks))
+    new = chain_references(keys(200, first=1000))
+    held, took_s = await timed(pool.store(items(new)))
+    assert all(held)  # at the other home, where no controller names another
+    assert took_s < 1.0
+    assert await pool.prefix(new) == 200
+    assert all(await load(pool, new))
+    assert {world.copies(block.key) for block in new} == {1, 2}
 
 
-def test_two_writers_of_one_object_are_both_told_when_a_home_is_dead() -> None:
-    async def story() -> None:
-        world = PoolWorld(homes=2, replicas=2)
-        pool = world.objects()
-        world.network.dead.add(world.homes[0])
-        (one,) = items(chain_references(keys(1)))
-        assert await asyncio.gather(*(pool.store([one]) for _ in range(3))) == [[True]] * 3
-        world.network.dead.add(world.homes[1])
-        (other,) = items(chain_references(keys(1, first=9)))
-        assert await pool.store([other]) == [False]
-
-    play(story)
+@in_virtual_time
+async def test_two_writers_of_one_object_are_both_told_when_a_home_is_dead() -> None:
+    world = PoolWorld(homes=2, replicas=2)
+    pool = world.objects()
+    world.network.dead.add(world.homes[0])
+    (one,) = items(chain_references(keys(1)))
+    assert await asyncio.gather(*(pool.store([one]) for _ in range(3))) == [[True]] * 3
+    world.network.dead.add(world.homes[1])
+    (other,) = items(chain_references(keys(1, first=9)))
+    assert await pool.store([other]) == [False]
 
 
-def test_a_home_that_is_silent_for_longer_than_a_look_up_may_take_is_noticed() -> None:
+@in_virtual_time
+async def test_a_home_that_is_silent_for_longer_than_a_look_up_may_take_is_noticed() -> None:
     """Otherwise each look-up would wait for it anew."""
-
-    async def story() -> None:
-        world = PoolWorld()
-        pool = world.objects(lookup_timeout_s=0.3, silence_s=1.0)
-        blocks = chain_references(keys(40))
-        assert all(await pool.store(items(blocks)))
-        dead = world.homes[0]
-        world.network.dead.add(dead)
-        living = [world.home(block.key) != dead for block in blocks]
-        slow = 0
-        for _ in range(50):
-            there, took_s = await timed(pool.present(blocks))
-            assert there == living
-            slow += took_s > SOON_S
-        assert 1 <= pool.stats.slow_lookups <= slow <= 5
-
-    play(story)
-
-
-def test_a_slow_look_up_is_no_dead_pool() -> None:
-    async def story() -> None:
-        world = PoolWorld()
-        pool = world.objects(lookup_timeout_s=0.5, silence_s=30.0)
-        blocks = chain_references(keys(20))
-        assert all(await pool.store(items(blocks)))
-        world.network.faults = Faults(min_delay_s=2.0, max_delay_s=2.0)
+    world = PoolWorld()
+    pool = world.objects(lookup_timeout_s=0.3, silence_s=1.0)
+    blocks = chain_references(keys(40))
+    assert all(await pool.store(items(blocks)))
+    dead = world.homes[0]
+    world.network.dead.add(dead)
+    living = [world.home(block.key) != dead for block in blocks]
+    slow = 0
+    for _ in range(50):
         there, took_s = await timed(pool.present(blocks))
-        assert not any(there)
-        assert took_s <= 0.5
-        assert pool.stats.slow_lookups == 1
-        assert pool.is_answering
-        world.network.faults = NO_FAULTS
-        async with asyncio.timeout(30):
-            while not all(await pool.present(blocks)):
-                await asyncio.sleep(0.1)
-
-    play(story)
+        assert there == living
+        slow += took_s > SOON_S
+    assert 1 <= pool.stats.slow_lookups <= slow <= 5
 
 
-def test_of_many_look_ups_at_once_a_bounded_number_of_questions_is_open() -> None:
-    async def story() -> None:
-        world = PoolWorld()
-        pool = world.objects(lookup_timeout_s=30.0)
-        chains = [chain_references(keys(600, first=1000 * number)) for number in range(10)]
-        client = pool._client
-        most = 0
-
-        async def watch() -> None:
-            nonlocal most
-            while True:
-                most = max(most, len(client._lookup.active))  # type: ignore[attr-defined]
-                await asyncio.sleep(0.0005)
-
-        watching = asyncio.ensure_future(watch())
-        assert await asyncio.gather(*(pool.present(chain) for chain in chains)) == [[False] * 600] * 10
-        watching.cancel()
-        assert 256 <= most <= 8 * 256
-
-    play(story)
+@in_virtual_time
+async def test_a_slow_look_up_is_no_dead_pool() -> None:
+    world = PoolWorld()
+    pool = world.objects(lookup_timeout_s=0.5, silence_s=30.0)
+    blocks = chain_references(keys(20))
+    assert all(await pool.store(items(blocks)))
+    world.network.faults = Faults(min_delay_s=2.0, max_delay_s=2.0)
+    there, took_s = await timed(pool.present(blocks))
+    assert not any(there)
+    assert took_s <= 0.5
+    assert pool.stats.slow_lookups == 1
+    assert pool.is_answering
+    world.network.faults = NO_FAULTS
+    async with asyncio.timeout(30):
+        while not all(await pool.present(blocks)):
+            await asyncio.sleep(0.1)
 
 
-def test_what_is_found_and_fails_to_load_again_is_not_offered_until_it_was_stored() -> None:
-    async def story() -> None:
-        world = PoolWorld()
-        pool = world.objects()
-        blocks = chain_references(keys(3))
-        assert all(await pool.store(items(blocks)))
-        (broken, *_) = blocks
+@in_virtual_time
+async def test_of_many_look_ups_at_once_a_bounded_number_of_questions_is_open() -> None:
+    world = PoolWorld()
+    pool = world.objects(lookup_timeout_s=30.0)
+    chains = [chain_references(keys(600, first=1000 * number)) for number in range(10)]
+    client = pool._client
+    most = 0
 
-        async def fails() -> None:
-            assert await pool.load([Item(broken, bytearray(LENGTH + 1))]) == [False]
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            most = max(most, len(client._lookup.active))  # type: ignore[attr-defined]
+            await asyncio.sleep(0.0005)
 
-        await fails()
-        assert await pool.prefix(blocks) == 3  # it may have been put right
-        await fails()
+    watching = asyncio.ensure_future(watch())
+    assert await asyncio.gather(*(pool.present(chain) for chain in chains)) == [[False] * 600] * 10
+    watching.cancel()
+    assert 256 <= most <= 8 * 256
+
+
+@in_virtual_time
+async def test_what_is_found_and_fails_to_load_again_is_not_offered_until_it_was_stored() -> None:
+    world = PoolWorld()
+    pool = world.objects()
+    blocks = chain_references(keys(3))
+    assert all(await pool.store(items(blocks)))
+    (broken, *_) = blocks
+
+    async def fails() -> None:
+        assert await pool.load([Item(broken, bytearray(LENGTH + 1))]) == [False]
+
+    await fails()
+    assert await pool.prefix(blocks) == 3  # it may have been put right
+    await fails()
+    assert await pool.prefix(blocks) == 0
+    assert await pool.present(blocks) == [False, True, True]
+    assert all(await pool.store(items([broken])))
+    assert await pool.prefix(blocks) == 3
+
+
+@in_virtual_time
+async def test_what_was_not_there_is_found_as_soon_as_another_stores_it() -> None:
+    world = PoolWorld()
+    pool, other = world.objects(), world.objects()
+    blocks = chain_references(keys(3))
+    for _ in range(3):
+        assert await load(pool, blocks) == [False] * 3
         assert await pool.prefix(blocks) == 0
-        assert await pool.present(blocks) == [False, True, True]
-        assert all(await pool.store(items([broken])))
-        assert await pool.prefix(blocks) == 3
-
-    play(story)
-
-
-def test_what_was_not_there_is_found_as_soon_as_another_stores_it() -> None:
-    async def story() -> None:
-        world = PoolWorld()
-        pool, other = world.objects(), world.objects()
-        blocks = chain_references(keys(3))
-        for _ in range(3):
-            assert await load(pool, blocks) == [False] * 3
-            assert await pool.prefix(blocks) == 0
-        assert all(await other.store(items(blocks)))
-        assert await pool.prefix(blocks) == 3
-        assert all(await load(pool, blocks))
-
-    play(story)
+    assert all(await other.store(items(blocks)))
+    assert await pool.prefix(blocks) == 3
+    assert all(await load(pool, blocks))
 
 
 def test_a_pool_of_which_no_home_answers_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -232,7 +217,7 @@ def test_a_pool_of_which_no_home_answers_is_named_once(caplog: pytest.LogCapture
                 await asyncio.sleep(0.1)
 
     with caplog.at_level(logging.WARNING, "weir"):
-        play(story)
+        run_virtual(story())
     assert [record.message for record in caplog.records] == [
         "The pool does not answer (none of 10.0.1.1, 10.0.1.2): prompts are computed until it does.",
         "The pool answers again.",

@@ -20,7 +20,8 @@ from hostlib.protocol.errors import KeySpaceError
 from hostlib.protocol.members import Members
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.store import BlockStore
-from tests.hostlib.engine.pool_world import PoolWorld, blocks_of, keys, play
+from tests.asynchronous import in_virtual_time
+from tests.hostlib.engine.pool_world import PoolWorld, blocks_of, keys
 from tests.hostlib.network import NO_FAULTS, Faults, MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 
@@ -62,47 +63,41 @@ def objects(pool: KvPool, blocks: int) -> list[list[Item]]:
     return found
 
 
-def test_what_one_engine_stores_another_finds_and_loads() -> None:
-    async def play() -> None:
-        world = World()
-        one, other = world.pool(), world.pool(OTHER_NODE)
-        assert await one.store_blocks(objects(one, 4)) == 4
-        assert await other.exists(KEYS) == 4
-        assert await other.exists(KEYS, 3) == 1
-        expected = [item for block in objects(other, 4) for item in block]
-        buffers = [bytearray(len(item.buffer)) for item in expected]
-        arrived: list[int] = []
-        loads = [Item(item.block, buffer) for item, buffer in zip(expected, buffers, strict=True)]
-        assert all(await other.load(loads, lambda index, ok: arrived.append(index if ok else -1)))
-        assert [bytes(buffer) for buffer in buffers] == [bytes(item.buffer) for item in expected]
-        assert sorted(arrived) == list(range(8))
-        assert other.stats.store_bytes == other.stats.loaded_bytes == 4 * SPACE.block_bytes
-
-    run_virtual(play())
+@in_virtual_time
+async def test_what_one_engine_stores_another_finds_and_loads() -> None:
+    world = World()
+    one, other = world.pool(), world.pool(OTHER_NODE)
+    assert await one.store_blocks(objects(one, 4)) == 4
+    assert await other.exists(KEYS) == 4
+    assert await other.exists(KEYS, 3) == 1
+    expected = [item for block in objects(other, 4) for item in block]
+    buffers = [bytearray(len(item.buffer)) for item in expected]
+    arrived: list[int] = []
+    loads = [Item(item.block, buffer) for item, buffer in zip(expected, buffers, strict=True)]
+    assert all(await other.load(loads, lambda index, ok: arrived.append(index if ok else -1)))
+    assert [bytes(buffer) for buffer in buffers] == [bytes(item.buffer) for item in expected]
+    assert sorted(arrived) == list(range(8))
+    assert other.stats.store_bytes == other.stats.loaded_bytes == 4 * SPACE.block_bytes
 
 
-def test_blocks_are_retained_all_their_objects_and_what_became_of_it_is_counted() -> None:
-    async def main() -> None:
-        world = World()
-        pool = world.pool()
-        await pool.store_blocks(objects(pool, 2))
-        assert await pool.retain(KEYS[:3], 60) == 4
-        assert (pool.stats.retained_objects, pool.stats.not_retained) == (4, 2)  # the third is not there
-        assert world.store.stats.retained == 4
-
-    run_virtual(main())
+@in_virtual_time
+async def test_blocks_are_retained_all_their_objects_and_what_became_of_it_is_counted() -> None:
+    world = World()
+    pool = world.pool()
+    await pool.store_blocks(objects(pool, 2))
+    assert await pool.retain(KEYS[:3], 60) == 4
+    assert (pool.stats.retained_objects, pool.stats.not_retained) == (4, 2)  # the third is not there
+    assert world.store.stats.retained == 4
 
 
-def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
-    async def play() -> None:
-        world = World()
-        pool = world.pool()
-        (first, _), second = objects(pool, 2)
-        await pool.store([first, *second])
-        assert await pool.exists(KEYS[:1]) == 0
-        assert await pool.exists(KEYS, 1) == 1
-
-    run_virtual(play())
+@in_virtual_time
+async def test_a_block_is_found_only_when_all_its_objects_are_there() -> None:
+    world = World()
+    pool = world.pool()
+    (first, _), second = objects(pool, 2)
+    await pool.store([first, *second])
+    assert await pool.exists(KEYS[:1]) == 0
+    assert await pool.exists(KEYS, 1) == 1
 
 
 @pytest.mark.slow
@@ -134,17 +129,15 @@ def test_a_look_up_for_131072_tokens_over_eight_ranks_asks_few_questions() -> No
         run_virtual(play(held))
 
 
-def test_references_of_a_run_are_those_of_the_whole_prompt() -> None:
-    async def play() -> None:
-        pool = World().pool()
-        whole = pool.references(KEYS, 1)
-        for first in range(len(KEYS)):
-            parent = KEYS[first - 1] if first else None
-            assert pool.run_references(KEYS[first:], 1, first=first, parent=parent) == whole[first:]
-        (far,) = pool.run_references(KEYS[:1], 1, first=1 << 20, parent=KEYS[1])
-        wire.encode(wire.Message(wire.OP_GET, far.key, 0, 0, depth=far.depth, chain_blocks=far.chain_blocks))
-
-    run_virtual(play())
+@in_virtual_time
+async def test_references_of_a_run_are_those_of_the_whole_prompt() -> None:
+    pool = World().pool()
+    whole = pool.references(KEYS, 1)
+    for first in range(len(KEYS)):
+        parent = KEYS[first - 1] if first else None
+        assert pool.run_references(KEYS[first:], 1, first=first, parent=parent) == whole[first:]
+    (far,) = pool.run_references(KEYS[:1], 1, first=1 << 20, parent=KEYS[1])
+    wire.encode(wire.Message(wire.OP_GET, far.key, 0, 0, depth=far.depth, chain_blocks=far.chain_blocks))
 
 
 def test_other_parameters_under_the_same_name_are_refused_then_and_ever_after(
@@ -165,15 +158,13 @@ def test_other_parameters_under_the_same_name_are_refused_then_and_ever_after(
     assert caplog.text.count("The pool is not used: key space") == 1
 
 
-def test_two_who_come_at_the_same_time_agree_on_the_parameters_of_one() -> None:
-    async def play() -> None:
-        world = World()
-        one, other = world.pool(), world.pool(OTHER_NODE, replace(SPACE, dtype="bfloat16"))
-        outcomes = await asyncio.gather(one.join(), other.join(), return_exceptions=True)
-        assert sum(outcome is True for outcome in outcomes) == 1
-        assert sum(isinstance(outcome, KeySpaceError) for outcome in outcomes) == 1
-
-    run_virtual(play())
+@in_virtual_time
+async def test_two_who_come_at_the_same_time_agree_on_the_parameters_of_one() -> None:
+    world = World()
+    one, other = world.pool(), world.pool(OTHER_NODE, replace(SPACE, dtype="bfloat16"))
+    outcomes = await asyncio.gather(one.join(), other.join(), return_exceptions=True)
+    assert sum(outcome is True for outcome in outcomes) == 1
+    assert sum(isinstance(outcome, KeySpaceError) for outcome in outcomes) == 1
 
 
 def test_a_silent_pool_costs_time_once_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -203,143 +194,125 @@ def test_a_silent_pool_costs_time_once_and_is_named_once(caplog: pytest.LogCaptu
     assert said[1] == "The pool answers again."
 
 
-def test_an_object_of_another_length_does_not_arrive() -> None:
-    async def play() -> None:
-        pool = World().pool()
-        await pool.store_blocks(objects(pool, 1))
-        block = pool.references(KEYS, 0)[0]
-        arrived = [await pool.load([Item(block, bytearray(length))]) for length in (1499, 1500, 1501)]
-        assert arrived == [[False], [True], [False]]
-        assert pool.is_answering
-
-    run_virtual(play())
+@in_virtual_time
+async def test_an_object_of_another_length_does_not_arrive() -> None:
+    pool = World().pool()
+    await pool.store_blocks(objects(pool, 1))
+    block = pool.references(KEYS, 0)[0]
+    arrived = [await pool.load([Item(block, bytearray(length))]) for length in (1499, 1500, 1501)]
+    assert arrived == [[False], [True], [False]]
+    assert pool.is_answering
 
 
-def test_a_cancelled_load_writes_nothing_any_more() -> None:
-    async def play() -> None:
-        world = World()
-        pool = world.pool()
-        await pool.store_blocks(objects(pool, 4))
-        world.network.faults = Faults(min_delay_s=1.0, max_delay_s=1.0)
-        buffer, failed = bytearray(1500), []
-        load = asyncio.ensure_future(
-            pool.load(
-                [Item(pool.references(KEYS, 0)[0], buffer)], lambda index, ok: failed.append((index, ok))
-            )
-        )
-        await asyncio.sleep(1.5)
-        load.cancel()
-        await asyncio.wait([load])
-        assert failed == [(0, False)]
-        await asyncio.sleep(10)
-        assert buffer == bytearray(1500)
-
-    run_virtual(play())
+@in_virtual_time
+async def test_a_cancelled_load_writes_nothing_any_more() -> None:
+    world = World()
+    pool = world.pool()
+    await pool.store_blocks(objects(pool, 4))
+    world.network.faults = Faults(min_delay_s=1.0, max_delay_s=1.0)
+    buffer, failed = bytearray(1500), []
+    load = asyncio.ensure_future(
+        pool.load([Item(pool.references(KEYS, 0)[0], buffer)], lambda index, ok: failed.append((index, ok)))
+    )
+    await asyncio.sleep(1.5)
+    load.cancel()
+    await asyncio.wait([load])
+    assert failed == [(0, False)]
+    await asyncio.sleep(10)
+    assert buffer == bytearray(1500)
 
 
-def test_a_block_that_lost_an_object_is_offered_once_and_again_when_it_is_whole() -> None:
+@in_virtual_time
+async def test_a_block_that_lost_an_object_is_offered_once_and_again_when_it_is_whole() -> None:
     """A look-up asks for the last object: without memory it would find such a block for ever."""
+    world = PoolWorld()
+    pool, other = world.pool(), world.pool()
+    prompt = keys(6)
+    assert await other.store_blocks(blocks_of(other, prompt)) == 6
+    assert await pool.exists(prompt) == 6
+    (lost,) = pool.run_references(prompt[2:3], 0, first=2, parent=prompt[1])
+    world.stores[world.home(lost.key)].drop(place(lost.key))
+    assert await pool.exists(prompt) == 6
+    pool.failed_to_load(prompt[2:3])
+    assert await pool.exists(prompt) == 2
+    assert await pool.exists(prompt, first=3) == 3
+    assert await pool.exists(keys(2) + keys(9, first=50)) == 2  # of other prompts, nothing changes
+    assert await other.store_blocks(blocks_of(other, prompt)) == 6
+    assert await pool.exists(prompt) == 6
 
-    async def story() -> None:
-        world = PoolWorld()
-        pool, other = world.pool(), world.pool()
-        prompt = keys(6)
-        assert await other.store_blocks(blocks_of(other, prompt)) == 6
-        assert await pool.exists(prompt) == 6
-        (lost,) = pool.run_references(prompt[2:3], 0, first=2, parent=prompt[1])
-        world.stores[world.home(lost.key)].drop(place(lost.key))
-        assert await pool.exists(prompt) == 6
+
+@in_virtual_time
+async def test_a_block_that_is_whole_and_fails_again_is_left_alone_for_a_while() -> None:
+    world = PoolWorld()
+    pool = world.pool()
+    prompt = keys(6)
+    assert await pool.store_blocks(blocks_of(pool, prompt)) == 6
+    for expected in (6, 2, 2):
         pool.failed_to_load(prompt[2:3])
-        assert await pool.exists(prompt) == 2
-        assert await pool.exists(prompt, first=3) == 3
-        assert await pool.exists(keys(2) + keys(9, first=50)) == 2  # of other prompts, nothing changes
-        assert await other.store_blocks(blocks_of(other, prompt)) == 6
-        assert await pool.exists(prompt) == 6
-
-    play(story)
+        assert await pool.exists(prompt) == expected
+    assert world.asked() < 100
 
 
-def test_a_block_that_is_whole_and_fails_again_is_left_alone_for_a_while() -> None:
-    async def story() -> None:
-        world = PoolWorld()
-        pool = world.pool()
-        prompt = keys(6)
-        assert await pool.store_blocks(blocks_of(pool, prompt)) == 6
-        for expected in (6, 2, 2):
-            pool.failed_to_load(prompt[2:3])
-            assert await pool.exists(prompt) == expected
-        assert world.asked() < 100
-
-    play(story)
-
-
-def test_blocks_behind_one_that_is_not_held_are_not_offered() -> None:
+@in_virtual_time
+async def test_blocks_behind_one_that_is_not_held_are_not_offered() -> None:
     """Nobody could use them before that one is computed again."""
+    world = PoolWorld()
+    pool = world.pool(transfer_timeout_s=60.0)
+    prompt = keys(400)
+    assert await pool.store_blocks(blocks_of(pool, prompt[:1])) == 1
+    dead = world.homes[2]
+    world.network.dead.add(dead)
+    last = [block.key for block in pool.references(prompt, 1)]
+    first = [block.key for block in pool.references(prompt, 0)]
+    on_dead = [dead in (world.home(a), world.home(b)) for a, b in zip(first, last, strict=True)]
+    whole = on_dead.index(True)
+    read = 0
 
-    async def story() -> None:
-        world = PoolWorld()
-        pool = world.pool(transfer_timeout_s=60.0)
-        prompt = keys(400)
-        assert await pool.store_blocks(blocks_of(pool, prompt[:1])) == 1
-        dead = world.homes[2]
-        world.network.dead.add(dead)
-        last = [block.key for block in pool.references(prompt, 1)]
-        first = [block.key for block in pool.references(prompt, 0)]
-        on_dead = [dead in (world.home(a), world.home(b)) for a, b in zip(first, last, strict=True)]
-        whole = on_dead.index(True)
+    def reader(block: list[Item]) -> BlockReader:
+        def copied() -> list[Item]:
+            nonlocal read
+            read += 1
+            return block
+
+        return copied
+
+    for _ in range(2):
         read = 0
-
-        def reader(block: list[Item]) -> BlockReader:
-            def copied() -> list[Item]:
-                nonlocal read
-                read += 1
-                return block
-
-            return copied
-
-        for _ in range(2):
-            read = 0
-            held = await pool.store_blocks([reader(block) for block in blocks_of(pool, prompt)])
-            assert held in (whole, whole + 1)  # of the one that fails, only the first object may be missing
-            assert await pool.exists(prompt) == held - (held > whole)
-        assert read <= 2 * STORES_AT_ONCE + whole
-
-    play(story)
+        held = await pool.store_blocks([reader(block) for block in blocks_of(pool, prompt)])
+        assert held in (whole, whole + 1)  # of the one that fails, only the first object may be missing
+        assert await pool.exists(prompt) == held - (held > whole)
+    assert read <= 2 * STORES_AT_ONCE + whole
 
 
-def test_an_engine_that_starts_while_the_home_of_the_handshake_is_dead_uses_the_others() -> None:
-    async def story() -> None:
-        world = PoolWorld()
-        pool = world.pool()
-        prompt = keys(12)
-        assert await pool.store_blocks(blocks_of(pool, prompt)) == 12
-        home = world.home(SPACE.descriptor_key(SEAL))
-        world.network.dead.add(home)
-        late = world.pool()
-        assert not await late.join()
-        last = [world.home(block.key) for block in late.references(prompt, 1)]
-        assert await late.exists(prompt) == (last.index(home) if home in last else 12)
-        world.network.dead.clear()
-        async with asyncio.timeout(20):
-            while not await late.join():
-                await asyncio.sleep(0.5)
-        assert await late.exists(prompt) == 12
-
-    play(story)
+@in_virtual_time
+async def test_an_engine_that_starts_while_the_home_of_the_handshake_is_dead_uses_the_others() -> None:
+    world = PoolWorld()
+    pool = world.pool()
+    prompt = keys(12)
+    assert await pool.store_blocks(blocks_of(pool, prompt)) == 12
+    home = world.home(SPACE.descriptor_key(SEAL))
+    world.network.dead.add(home)
+    late = world.pool()
+    assert not await late.join()
+    last = [world.home(block.key) for block in late.references(prompt, 1)]
+    assert await late.exists(prompt) == (last.index(home) if home in last else 12)
+    world.network.dead.clear()
+    async with asyncio.timeout(20):
+        while not await late.join():
+            await asyncio.sleep(0.5)
+    assert await late.exists(prompt) == 12
 
 
-def test_parameters_that_differ_are_noticed_when_the_home_of_the_handshake_is_back() -> None:
-    async def story() -> None:
-        world = PoolWorld()
-        assert await world.pool().join()
-        world.network.dead.add(world.home(SPACE.descriptor_key(SEAL)))
-        late = world.pool(replace(SPACE, dtype="bfloat16"), retry_s=0.5)
-        assert await late.exists(keys(3)) == 0
-        world.network.dead.clear()
-        async with asyncio.timeout(20):
-            while await late.store(blocks_of(late, keys(1))[0]) != [False, False]:
-                await asyncio.sleep(0.5)
-        with pytest.raises(KeySpaceError, match="dtype is 'bfloat16' here"):
-            await late.join()
-
-    play(story)
+@in_virtual_time
+async def test_parameters_that_differ_are_noticed_when_the_home_of_the_handshake_is_back() -> None:
+    world = PoolWorld()
+    assert await world.pool().join()
+    world.network.dead.add(world.home(SPACE.descriptor_key(SEAL)))
+    late = world.pool(replace(SPACE, dtype="bfloat16"), retry_s=0.5)
+    assert await late.exists(keys(3)) == 0
+    world.network.dead.clear()
+    async with asyncio.timeout(20):
+        while await late.store(blocks_of(late, keys(1))[0]) != [False, False]:
+            await asyncio.sleep(0.5)
+    with pytest.raises(KeySpaceError, match="dtype is 'bfloat16' here"):
+        await late.join()

@@ -22,10 +22,11 @@ from hostlib.protocol.transfer import BlockRef
 from hostlib.protocol.wire import KV_PORT
 from tests.hostlib.engine import test_listed
 from tests.hostlib.engine.loopback_homes import storage_nodes
-from tests.hostlib.loopback import WAIT_LIMIT_S, own_address
+from tests.hostlib.loopback import own_address
 
 SIZE = 2000
 SECRET = bytes(range(32)).hex()
+WAIT_LIMIT_S = 60.0
 Folder = Path
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.model.blending import Blending
 from hostlib.model.tiers import LocalTiers
@@ -24,6 +23,7 @@ from hostlib.protocol.members import Members
 from hostlib.protocol.wire import fragment_count
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.store import BlockStore
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.node.test_inference import BLOCK_BYTES, COST, HOME, KEY_SPACE, SCALE, came_from
 from tests.hostlib.sealed import SEAL, place
@@ -65,58 +65,50 @@ class Cluster:
         return [record for node in self.nodes for record in node.records]
 
 
-def test_chunks_are_computed_once_stored_and_blended_by_others_in_another_order() -> None:
-    async def main() -> None:
-        cluster = Cluster(2)
-        first, second = await cluster.play(asked(0, 1, [7, 8, 9]), asked(5, 11, [9, 7, 8]))
-        assert came_from(first) == {"recomputed": 5}
-        assert came_from(second) == {"remote": 4, "recomputed": 1}  # the system prompt is a prefix
-        assert first.blend is not None
-        assert second.blend is not None
-        assert (first.blend.chunks, first.blend.alone, first.blend.tokens) == (3, 3, 0)
-        assert (second.blend.chunks, second.blend.alone) == (3, 0)
-        assert second.blend.tokens == round(0.15 * 3 * 512)
-        for chunk in (7, 8, 9):
-            assert cluster.store.get(place(KEY_SPACE.chunk_key((chunk,)))) is not None
-        system, *behind = KEY_SPACE.chain([0, 1, 2, 3, 4])
-        assert cluster.store.get(place(system)) is not None
-        assert not any(cluster.store.get(place(key)) for key in behind)  # blended KV is not exact
-
-    run_virtual(main())
+@in_virtual_time
+async def test_chunks_are_computed_once_stored_and_blended_by_others_in_another_order() -> None:
+    cluster = Cluster(2)
+    first, second = await cluster.play(asked(0, 1, [7, 8, 9]), asked(5, 11, [9, 7, 8]))
+    assert came_from(first) == {"recomputed": 5}
+    assert came_from(second) == {"remote": 4, "recomputed": 1}  # the system prompt is a prefix
+    assert first.blend is not None
+    assert second.blend is not None
+    assert (first.blend.chunks, first.blend.alone, first.blend.tokens) == (3, 3, 0)
+    assert (second.blend.chunks, second.blend.alone) == (3, 0)
+    assert second.blend.tokens == round(0.15 * 3 * 512)
+    for chunk in (7, 8, 9):
+        assert cluster.store.get(place(KEY_SPACE.chunk_key((chunk,)))) is not None
+    system, *behind = KEY_SPACE.chain([0, 1, 2, 3, 4])
+    assert cluster.store.get(place(system)) is not None
+    assert not any(cluster.store.get(place(key)) for key in behind)  # blended KV is not exact
 
 
-def test_loading_overlaps_with_computing_on_a_gpu_that_is_idle() -> None:
-    async def main() -> None:
-        _, second = await Cluster(2).play(asked(0, 1, [7, 8, 9]), asked(5, 11, [9, 7, 8]))
-        assert second.blend is not None
-        assert second.ttft_s is not None
-        assert second.prefill_s < second.blend.work_s
-        end_s = second.fetch_s + max(second.blend.load_s, second.blend.work_s)
-        assert end_s <= second.ttft_s + 1e-9 < end_s + COST.prefill_s(512)
-        assert second.prefill_s == pytest.approx(second.blend.work_s - second.blend.load_s)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_loading_overlaps_with_computing_on_a_gpu_that_is_idle() -> None:
+    _, second = await Cluster(2).play(asked(0, 1, [7, 8, 9]), asked(5, 11, [9, 7, 8]))
+    assert second.blend is not None
+    assert second.ttft_s is not None
+    assert second.prefill_s < second.blend.work_s
+    end_s = second.fetch_s + max(second.blend.load_s, second.blend.work_s)
+    assert end_s <= second.ttft_s + 1e-9 < end_s + COST.prefill_s(512)
+    assert second.prefill_s == pytest.approx(second.blend.work_s - second.blend.load_s)
 
 
-def test_the_same_prompt_again_takes_its_chunks_from_the_nodes_memory() -> None:
-    async def main() -> None:
-        cluster = Cluster(1)
-        now_s = asyncio.get_running_loop().time()
-        await cluster.nodes[0].play([asked(0, 1, [7, 8]), asked(5, 11, [8, 7])], now_s)
-        assert came_from(cluster.nodes[0].records[1]) == {"gpu": 3, "recomputed": 1}
-
-    run_virtual(main())
+@in_virtual_time
+async def test_the_same_prompt_again_takes_its_chunks_from_the_nodes_memory() -> None:
+    cluster = Cluster(1)
+    now_s = asyncio.get_running_loop().time()
+    await cluster.nodes[0].play([asked(0, 1, [7, 8]), asked(5, 11, [8, 7])], now_s)
+    assert came_from(cluster.nodes[0].records[1]) == {"gpu": 3, "recomputed": 1}
 
 
-def test_a_gate_that_closes_leaves_all_to_be_computed_exactly() -> None:
-    async def main() -> None:
-        cluster = Cluster(2, lambda plan, missing, gpu_wait_s: None)
-        first, second = await cluster.play(asked(0, 1, [7, 8]), asked(5, 1, [7, 8]))
-        assert first.blend is None
-        assert second.blend is None
-        assert came_from(second) == {"remote": 4}  # the whole chain, as without blending
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_gate_that_closes_leaves_all_to_be_computed_exactly() -> None:
+    cluster = Cluster(2, lambda plan, missing, gpu_wait_s: None)
+    first, second = await cluster.play(asked(0, 1, [7, 8]), asked(5, 1, [7, 8]))
+    assert first.blend is None
+    assert second.blend is None
+    assert came_from(second) == {"remote": 4}  # the whole chain, as without blending
 
 
 @pytest.mark.parametrize(
@@ -137,10 +129,8 @@ def test_a_worker_that_cannot_blend_is_refused(given: dict[str, Any], complaint:
         WorkerConfig(**right | given)
 
 
-def test_the_record_of_a_request_that_was_blended_is_json() -> None:
-    async def main() -> None:
-        (one,) = await Cluster(1).play(asked(0, 1, [7, 8]))
-        assert json.loads(json.dumps(one.report())) == asdict(one)
-        assert one.report()["blend"]["alone"] == 2
-
-    run_virtual(main())
+@in_virtual_time
+async def test_the_record_of_a_request_that_was_blended_is_json() -> None:
+    (one,) = await Cluster(1).play(asked(0, 1, [7, 8]))
+    assert json.loads(json.dumps(one.report())) == asdict(one)
+    assert one.report()["blend"]["alone"] == 2

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.model.blending import Blending
@@ -17,6 +16,7 @@ from hostlib.protocol import wire
 from hostlib.protocol.content import block_content
 from hostlib.protocol.members import Members
 from hostlib.protocol.transfer import BlockRef
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, fragments
 from workload.cost import make_cost_model
@@ -85,122 +85,103 @@ def make(link_bit_s: float, hints: str = ANSWERS) -> tuple[ClientGate, Client, H
 
 
 @pytest.mark.parametrize(("link_bit_s", "admitted"), [(FAST_BIT_S, 8), (SLOW_BIT_S, 0)])
-def test_the_links_rate_decides_when_nothing_waits(link_bit_s: float, admitted: int) -> None:
-    async def main() -> None:
-        gate, _, _ = make(link_bit_s)
-        assert await gate(chain(8), idle) == (admitted, 8 - admitted)
-        assert gate.stats.refused_blocks == 8 - admitted
-        assert await gate(chain(8), lambda: 10.0) == (8, 0)  # hidden behind the GPU's queue
-
-    run_virtual(main())
+@in_virtual_time
+async def test_the_links_rate_decides_when_nothing_waits(link_bit_s: float, admitted: int) -> None:
+    gate, _, _ = make(link_bit_s)
+    assert await gate(chain(8), idle) == (admitted, 8 - admitted)
+    assert gate.stats.refused_blocks == 8 - admitted
+    assert await gate(chain(8), lambda: 10.0) == (8, 0)  # hidden behind the GPU's queue
 
 
-def test_chunks_are_blended_where_that_is_sooner_than_computing() -> None:
-    async def main() -> None:
-        blending = Blending(COST, 0.15, SCALE.duration_s)
-        chunks = (None, *range(8), None)
-        plan = blending.plan(Request(0.0, 9 * 512 + 40, 1, tuple(range(10)), chunks=chunks), 1)
-        assert plan is not None
-        missing = [BlockRef(key) for key in KeySpace().chunks(range(8)) if key is not None]
-        gate, client, home = make(FAST_BIT_S)
-        assert gate.blends(blending, plan, missing, 0.0) == 8
-        slow, *_ = make(0.2 * SLOW_BIT_S)
-        assert slow.blends(blending, plan, missing, 0.0) is None
-        assert slow.blends(blending, plan, missing, 100.0) == 8  # hidden behind the GPU's queue
-        home.backlog_ms = 500
-        await client.get(missing[0])
-        assert gate.blends(blending, plan, missing, 0.0) is None
-
-    run_virtual(main())
+@in_virtual_time
+async def test_chunks_are_blended_where_that_is_sooner_than_computing() -> None:
+    blending = Blending(COST, 0.15, SCALE.duration_s)
+    chunks = (None, *range(8), None)
+    plan = blending.plan(Request(0.0, 9 * 512 + 40, 1, tuple(range(10)), chunks=chunks), 1)
+    assert plan is not None
+    missing = [BlockRef(key) for key in KeySpace().chunks(range(8)) if key is not None]
+    gate, client, home = make(FAST_BIT_S)
+    assert gate.blends(blending, plan, missing, 0.0) == 8
+    slow, *_ = make(0.2 * SLOW_BIT_S)
+    assert slow.blends(blending, plan, missing, 0.0) is None
+    assert slow.blends(blending, plan, missing, 100.0) == 8  # hidden behind the GPU's queue
+    home.backlog_ms = 500
+    await client.get(missing[0])
+    assert gate.blends(blending, plan, missing, 0.0) is None
 
 
-def test_a_report_closes_it_for_as_long_as_the_queue_lasts() -> None:
-    async def main() -> None:
-        gate, client, home = make(FAST_BIT_S)
-        home.backlog_ms = 500
-        await client.get(chain(1)[0])
-        assert client.backlog_s(HOME) == pytest.approx(0.5, abs=0.01)
-        assert (await gate(chain(8), idle)).blocks == 0
-        await asyncio.sleep(0.48)
-        assert (await gate(chain(8), idle)).blocks == 8
-        await asyncio.sleep(10)
-        assert client.backlog_s(HOME) == 0
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_report_closes_it_for_as_long_as_the_queue_lasts() -> None:
+    gate, client, home = make(FAST_BIT_S)
+    home.backlog_ms = 500
+    await client.get(chain(1)[0])
+    assert client.backlog_s(HOME) == pytest.approx(0.5, abs=0.01)
+    assert (await gate(chain(8), idle)).blocks == 0
+    await asyncio.sleep(0.48)
+    assert (await gate(chain(8), idle)).blocks == 8
+    await asyncio.sleep(10)
+    assert client.backlog_s(HOME) == 0
 
 
-def test_what_the_node_has_asked_for_closes_it() -> None:
-    async def main() -> None:
-        gate, client, home = make(FAST_BIT_S)
-        home.backlog_ms = None
-        fetch = asyncio.create_task(client.get_chain(chain(200)))
-        await asyncio.sleep(0.001)
-        assert client.outstanding(FRAGMENTS) == {HOME: 200 * FRAGMENTS}
-        assert (await gate(chain(8), idle)).blocks == 0
-        fetch.cancel()
-        client.close()
-
-    run_virtual(main())
+@in_virtual_time
+async def test_what_the_node_has_asked_for_closes_it() -> None:
+    gate, client, home = make(FAST_BIT_S)
+    home.backlog_ms = None
+    fetch = asyncio.create_task(client.get_chain(chain(200)))
+    await asyncio.sleep(0.001)
+    assert client.outstanding(FRAGMENTS) == {HOME: 200 * FRAGMENTS}
+    assert (await gate(chain(8), idle)).blocks == 0
+    fetch.cancel()
+    client.close()
 
 
 @pytest.mark.parametrize(("hints", "flags"), [(HOMES, wire.FLAG_BYPASS), (SWITCH, 0)])
-def test_asked_first_a_home_says_what_it_holds_and_has_promised(hints: str, flags: int) -> None:
-    async def main() -> None:
-        gate, _, home = make(FAST_BIT_S, hints)
-        home.held = 5
-        assert await gate(chain(8), idle) == (5, 0)  # of what nobody has none is refused
-        assert [stat.flags for stat in home.asked] == 8 * [flags]
-        home.promised_ms = 500
-        assert await gate(chain(8), idle) == (0, 5)
-        assert await gate(chain(8), lambda: 10.0) == (5, 0)
-        home.held = 0
-        assert await gate(chain(8), idle) == (0, 0)
-        assert gate.stats.refused_blocks == 5
-
-    run_virtual(main())
+@in_virtual_time
+async def test_asked_first_a_home_says_what_it_holds_and_has_promised(hints: str, flags: int) -> None:
+    gate, _, home = make(FAST_BIT_S, hints)
+    home.held = 5
+    assert await gate(chain(8), idle) == (5, 0)  # of what nobody has none is refused
+    assert [stat.flags for stat in home.asked] == 8 * [flags]
+    home.promised_ms = 500
+    assert await gate(chain(8), idle) == (0, 5)
+    assert await gate(chain(8), lambda: 10.0) == (5, 0)
+    home.held = 0
+    assert await gate(chain(8), idle) == (0, 0)
+    assert gate.stats.refused_blocks == 5
 
 
-def test_what_nobody_has_is_computed_in_any_case() -> None:
+@in_virtual_time
+async def test_what_nobody_has_is_computed_in_any_case() -> None:
     """A block that takes longer to fetch than to compute is not fetched for what is missing behind it."""
-
-    async def main() -> None:
-        gate, _, home = make(SLOW_BIT_S, HOMES)
-        home.held = 1
-        assert await gate(chain(40), idle) == (0, 1)
-
-    run_virtual(main())
+    gate, _, home = make(SLOW_BIT_S, HOMES)
+    home.held = 1
+    assert await gate(chain(40), idle) == (0, 1)
 
 
-def test_of_blocks_of_which_it_is_known_who_has_them_the_others_are_computed_in_any_case() -> None:
-    async def main() -> None:
-        waits_s = {HOME: 0.0}
-        for link_bit_s, admitted in ((SLOW_BIT_S, (0, 1)), (FAST_BIT_S, (1, 0))):
-            _, client, _ = make(link_bit_s)
-            gate = ClientGate(client, COST, SCALE, link_bit_s, home_s=waits_s.__getitem__)
-            blocks = chain(40)
-            located = [blocks[0]._replace(homes=(HOME,)), *blocks[1:]]
-            assert await gate(located, idle) == admitted
-            assert await gate(blocks, idle) == (0, 0)
-        waits_s[HOME] = 10.0
-        assert await gate(located, idle) == (0, 1)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_of_blocks_of_which_it_is_known_who_has_them_the_others_are_computed_in_any_case() -> None:
+    waits_s = {HOME: 0.0}
+    for link_bit_s, admitted in ((SLOW_BIT_S, (0, 1)), (FAST_BIT_S, (1, 0))):
+        _, client, _ = make(link_bit_s)
+        gate = ClientGate(client, COST, SCALE, link_bit_s, home_s=waits_s.__getitem__)
+        blocks = chain(40)
+        located = [blocks[0]._replace(homes=(HOME,)), *blocks[1:]]
+        assert await gate(located, idle) == admitted
+        assert await gate(blocks, idle) == (0, 0)
+    waits_s[HOME] = 10.0
+    assert await gate(located, idle) == (0, 1)
 
 
-def test_what_a_pool_holds_waits_for_nobody() -> None:
-    async def main() -> None:
-        gate, _, home = make(FAST_BIT_S, SWITCH)
-        home.promised_ms, home.pooled = 500, 3
-        assert await gate(chain(8), idle) == (3, 5)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_what_a_pool_holds_waits_for_nobody() -> None:
+    gate, _, home = make(FAST_BIT_S, SWITCH)
+    home.promised_ms, home.pooled = 500, 3
+    assert await gate(chain(8), idle) == (3, 5)
 
 
-def test_a_silent_home_is_compared_as_if_it_had_not_been_asked() -> None:
-    async def main() -> None:
-        gate, client, home = make(FAST_BIT_S, HOMES)
-        home.backlog_ms = None
-        assert await gate(chain(8), idle) == (8, 0)
-        client.close()
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_silent_home_is_compared_as_if_it_had_not_been_asked() -> None:
+    gate, client, home = make(FAST_BIT_S, HOMES)
+    home.backlog_ms = None
+    assert await gate(chain(8), idle) == (8, 0)
+    client.close()

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.model.streamer import Rung
 from hostlib.model.tiers import LocalTiers
@@ -19,6 +18,7 @@ from hostlib.protocol.members import Members
 from hostlib.protocol.wire import VALUE_FRAME_BYTES
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.store import BlockStore
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 from workload.cost import make_cost_model
@@ -69,69 +69,57 @@ def came_from(record: RequestRecord) -> dict[str, int]:
     return {source: count for source, count in record.sources.items() if count}
 
 
-def test_a_new_block_is_stored_at_every_level_with_that_levels_length() -> None:
-    async def main() -> None:
-        cluster = Cluster(target_s=100.0)
-        await cluster.play(*BLOCKS)
-        for key in KEY_SPACE.chain(BLOCKS):
-            assert cluster.store.get(place(key)) is None
-            for stored, fragments in LADDER.stored(key):
-                block = cluster.store.get(place(stored))
-                assert block is not None
-                assert block.content == block_content(stored, 512 * fragments)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_new_block_is_stored_at_every_level_with_that_levels_length() -> None:
+    cluster = Cluster(target_s=100.0)
+    await cluster.play(*BLOCKS)
+    for key in KEY_SPACE.chain(BLOCKS):
+        assert cluster.store.get(place(key)) is None
+        for stored, fragments in LADDER.stored(key):
+            block = cluster.store.get(place(stored))
+            assert block is not None
+            assert block.content == block_content(stored, 512 * fragments)
 
 
-def test_with_time_enough_a_chain_comes_at_the_best_level() -> None:
-    async def main() -> None:
-        record = await Cluster(target_s=100.0).play(*BLOCKS)
-        assert came_from(record) == {"remote": 10}
-        assert record.levels == {"1": 10}
-        assert record.fetch_ended_by is None
-        assert sum(record.waits_s.values()) == pytest.approx(record.fetch_s)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_with_time_enough_a_chain_comes_at_the_best_level() -> None:
+    record = await Cluster(target_s=100.0).play(*BLOCKS)
+    assert came_from(record) == {"remote": 10}
+    assert record.levels == {"1": 10}
+    assert record.fetch_ended_by is None
+    assert sum(record.waits_s.values()) == pytest.approx(record.fetch_s)
 
 
-def test_where_nothing_can_come_in_time_the_chain_is_computed() -> None:
-    async def main() -> None:
-        record = await Cluster(target_s=1e-3, link_bit_s=1.0).play(*BLOCKS)
-        assert came_from(record) == {"recomputed": 10}
-        assert record.levels == {"text": 10}
-        assert record.prefill_s == pytest.approx(SCALE.duration_s(COST.prefill_s(5120)))
-
-    run_virtual(main())
+@in_virtual_time
+async def test_where_nothing_can_come_in_time_the_chain_is_computed() -> None:
+    record = await Cluster(target_s=1e-3, link_bit_s=1.0).play(*BLOCKS)
+    assert came_from(record) == {"recomputed": 10}
+    assert record.levels == {"text": 10}
+    assert record.prefill_s == pytest.approx(SCALE.duration_s(COST.prefill_s(5120)))
 
 
-def test_a_level_is_chosen_by_the_time_that_decoding_takes_too() -> None:
-    async def main() -> None:
-        record = await Cluster(target_s=20.0, decode_s=1.0).play(*BLOCKS)
-        assert record.levels == {"1": 10}
-        assert 9.0 < record.fetch_s + record.decode_s <= 10.1
-        assert record.decode_s > 8.0  # decoding goes on while chunks come, and after the last
-        assert (record.ttft_s or 0.0) < 20.0
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_level_is_chosen_by_the_time_that_decoding_takes_too() -> None:
+    record = await Cluster(target_s=20.0, decode_s=1.0).play(*BLOCKS)
+    assert record.levels == {"1": 10}
+    assert 9.0 < record.fetch_s + record.decode_s <= 10.1
+    assert record.decode_s > 8.0  # decoding goes on while chunks come, and after the last
+    assert (record.ttft_s or 0.0) < 20.0
 
 
-def test_a_stream_ends_where_a_block_is_nowhere() -> None:
-    async def main() -> None:
-        cluster = Cluster(target_s=100.0)
-        lost: list[bytes] = []
-        cluster.nodes[1].on_lost = lost.append
-        await cluster.nodes[0].play(
-            [Request(0.0, 512 * 4, 10, (0, 1, 2, 3))], asyncio.get_running_loop().time()
-        )
-        await cluster.nodes[1].play(
-            [Request(0.0, 512 * 8, 10, tuple(range(8)))], asyncio.get_running_loop().time()
-        )
-        (record,) = cluster.nodes[1].records
-        keys = list(KEY_SPACE.chain(range(8)))
-        assert came_from(record) == {"remote": 4, "recomputed": 4}
-        assert record.levels == {"1": 4}
-        assert record.fetch_ended_by == "BlockNotFoundError"
-        assert lost == [keys[4]]
-        assert cluster.store.get(place(level_key(keys[7], 5))) is not None
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_stream_ends_where_a_block_is_nowhere() -> None:
+    cluster = Cluster(target_s=100.0)
+    lost: list[bytes] = []
+    cluster.nodes[1].on_lost = lost.append
+    await cluster.nodes[0].play([Request(0.0, 512 * 4, 10, (0, 1, 2, 3))], asyncio.get_running_loop().time())
+    await cluster.nodes[1].play(
+        [Request(0.0, 512 * 8, 10, tuple(range(8)))], asyncio.get_running_loop().time()
+    )
+    (record,) = cluster.nodes[1].records
+    keys = list(KEY_SPACE.chain(range(8)))
+    assert came_from(record) == {"remote": 4, "recomputed": 4}
+    assert record.levels == {"1": 4}
+    assert record.fetch_ended_by == "BlockNotFoundError"
+    assert lost == [keys[4]]
+    assert cluster.store.get(place(level_key(keys[7], 5))) is not None

@@ -13,8 +13,8 @@ from hostlib.peer.index import IndexConfig, IndexProcess
 from hostlib.process.config import load_config
 from hostlib.process.lines import to_line
 from hostlib.protocol.errors import ConfigError
+from tests.asynchronous import in_real_time, until
 from tests.hostlib.lenders import index, known
-from tests.hostlib.loopback import until
 from tests.hostlib.world import key
 
 A, B = NODES = ["10.0.0.1", "10.0.0.2"]
@@ -112,12 +112,10 @@ def test_a_bad_configuration_is_one_clear_error(tmp_path: Path, changes: dict[st
         load_config(IndexConfig, tmp_path / "index.json")
 
 
-def test_a_socket_that_cannot_be_is_a_clear_error(tmp_path: Path) -> None:
-    async def main() -> None:
-        config = IndexConfig(
-            result="r", socket=str(tmp_path / "no" / "s"), nodes=NODES, block_fragments=32, link_bit_s=1e6
-        )
-        with pytest.raises(ConfigError, match="socket: "):
-            IndexProcess(config)
-
-    asyncio.run(main())
+@in_real_time
+async def test_a_socket_that_cannot_be_is_a_clear_error(tmp_path: Path) -> None:
+    config = IndexConfig(
+        result="r", socket=str(tmp_path / "no" / "s"), nodes=NODES, block_fragments=32, link_bit_s=1e6
+    )
+    with pytest.raises(ConfigError, match="socket: "):
+        IndexProcess(config)

@@ -12,6 +12,7 @@ from hostlib.node.worker import WorkerConfig
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import ConfigError
+from tests.asynchronous import in_real_time
 from tests.hostlib.lenders import LendingNode
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import TENANT
@@ -52,21 +53,19 @@ def test_what_is_preloaded_is_lent() -> None:
         WorkerConfig(**right, preload="keys")
 
 
-def test_a_lender_answers_questions_and_keeps_nothing_that_it_is_sent(tmp_path: Path) -> None:
-    async def main() -> None:
-        network = MemoryNetwork()
-        node = LendingNode(network, A, NODES, tmp_path / "none")
-        node.hold(1)
-        await asyncio.sleep(0)
-        asked = [wire.Message(wire.OP_GET, key(1), at, FRAGMENTS, tenant=TENANT) for at in range(FRAGMENTS)]
-        asked.append(wire.Message(wire.OP_GET, key(2), 0, FRAGMENTS, tenant=TENANT))
-        asked.append(wire.Message(wire.OP_STAT, key(1), 0, 0, tenant=TENANT))
-        put = wire.Message(wire.OP_PUT, key(3), 0, 1, content=9, tenant=TENANT, value=bytes(512))
-        network.deliver_burst(B, A, [wire.encode(message) for message in (put, *asked)])
-        said = [wire.decode(data).op for source, _, data in network.log if source == A]
-        assert said == [*[wire.OP_VALUE] * FRAGMENTS, wire.OP_NOT_FOUND, wire.OP_FOUND]
-        assert Place(TENANT, key(3)) not in node.lender.store
-        assert node.client.stats.unexpected == 1
-        node.close()
-
-    asyncio.run(main())
+@in_real_time
+async def test_a_lender_answers_questions_and_keeps_nothing_that_it_is_sent(tmp_path: Path) -> None:
+    network = MemoryNetwork()
+    node = LendingNode(network, A, NODES, tmp_path / "none")
+    node.hold(1)
+    await asyncio.sleep(0)
+    asked = [wire.Message(wire.OP_GET, key(1), at, FRAGMENTS, tenant=TENANT) for at in range(FRAGMENTS)]
+    asked.append(wire.Message(wire.OP_GET, key(2), 0, FRAGMENTS, tenant=TENANT))
+    asked.append(wire.Message(wire.OP_STAT, key(1), 0, 0, tenant=TENANT))
+    put = wire.Message(wire.OP_PUT, key(3), 0, 1, content=9, tenant=TENANT, value=bytes(512))
+    network.deliver_burst(B, A, [wire.encode(message) for message in (put, *asked)])
+    said = [wire.decode(data).op for source, _, data in network.log if source == A]
+    assert said == [*[wire.OP_VALUE] * FRAGMENTS, wire.OP_NOT_FOUND, wire.OP_FOUND]
+    assert Place(TENANT, key(3)) not in node.lender.store
+    assert node.client.stats.unexpected == 1
+    node.close()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client_options import ClientOptions
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError
 from hostlib.protocol.expected import ENTRIES, MAX_TOLD, ExpectedBlock, expectation, read_expected
 from hostlib.protocol.transfer import BlockRef
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.sealed import TENANT
 from tests.hostlib.world import FRAGMENTS, World, key
 
@@ -45,14 +45,12 @@ def test_what_is_no_such_list_is_refused(value: bytes) -> None:
         read_expected(value)
 
 
-def test_without_a_controller_nobody_is_told() -> None:
-    async def main() -> None:
-        for controller, told in ((None, 0), (CONTROLLER, 1)):
-            world = World(options=ClientOptions(controller=controller))
-            world.client.expect([(block(1), FRAGMENTS)])
-            assert len(world.sent("10.0.0.1", wire.OP_EXPECT)) == told
-
-    run_virtual(main())
+@in_virtual_time
+async def test_without_a_controller_nobody_is_told() -> None:
+    for controller, told in ((None, 0), (CONTROLLER, 1)):
+        world = World(options=ClientOptions(controller=controller))
+        world.client.expect([(block(1), FRAGMENTS)])
+        assert len(world.sent("10.0.0.1", wire.OP_EXPECT)) == told
 
 
 def test_what_no_field_holds_is_told_as_the_most_that_it_does() -> None:

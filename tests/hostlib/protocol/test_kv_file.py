@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.model.tiers import LocalTiers
 from hostlib.node.inference import InferenceNode
@@ -19,6 +18,7 @@ from hostlib.protocol.kv_file import KvFile, write_header
 from hostlib.protocol.members import Members
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.store import BlockStore
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.sealed import SEAL, place
 from workload.cost import make_cost_model
@@ -72,24 +72,23 @@ def kv(path: Path, salt: bytes) -> KvFile:
 
 
 @pytest.mark.parametrize(("salt", "different"), [(b"the same content", 0), (b"another content.", 3)])
-def test_fetched_blocks_are_compared_with_the_real_kv(tmp_path: Path, salt: bytes, different: int) -> None:
+@in_virtual_time
+async def test_fetched_blocks_are_compared_with_the_real_kv(
+    tmp_path: Path, salt: bytes, different: int
+) -> None:
     """One node computes and stores; the other fetches and compares with its own file."""
-
-    async def main() -> None:
-        network = MemoryNetwork()
-        store = BlockStore(1 << 20, None, derivation(SEAL))
-        StorageNode(network.port(HOME), store)
-        files = [kv(tmp_path / "one", b"the same content"), kv(tmp_path / "other", salt)]
-        nodes = []
-        for number, file in enumerate(files):
-            client = Client(network.port(f"10.0.0.{number + 1}"), Members.of([HOME]), SEAL)
-            nodes.append(InferenceNode(client, LocalTiers[bytes](9, 9), KEY_SPACE, COST, SCALE, real_kv=file))
-        for node in nodes:
-            await node.play([REQUEST], asyncio.get_running_loop().time())
-        held = store.get(place(KEYS[2]))
-        assert held is not None
-        assert held.content == files[0](KEYS[2], BLOCK_BYTES)
-        assert (nodes[0].stats.compared, nodes[1].stats.compared) == (0, 3)
-        assert nodes[1].stats.different == different
-
-    run_virtual(main())
+    network = MemoryNetwork()
+    store = BlockStore(1 << 20, None, derivation(SEAL))
+    StorageNode(network.port(HOME), store)
+    files = [kv(tmp_path / "one", b"the same content"), kv(tmp_path / "other", salt)]
+    nodes = []
+    for number, file in enumerate(files):
+        client = Client(network.port(f"10.0.0.{number + 1}"), Members.of([HOME]), SEAL)
+        nodes.append(InferenceNode(client, LocalTiers[bytes](9, 9), KEY_SPACE, COST, SCALE, real_kv=file))
+    for node in nodes:
+        await node.play([REQUEST], asyncio.get_running_loop().time())
+    held = store.get(place(KEYS[2]))
+    assert held is not None
+    assert held.content == files[0](KEYS[2], BLOCK_BYTES)
+    assert (nodes[0].stats.compared, nodes[1].stats.compared) == (0, 3)
+    assert nodes[1].stats.different == different

@@ -8,18 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client_options import ClientOptions
 from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.catalog import FIRST, PAGE_ENTRIES, make_page
+from hostlib.protocol.catalog import FIRST, make_page
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members, State
 from hostlib.protocol.tombstones import LIST_FLAGS
 from hostlib.storage.catch_up import PATIENCE_S
 from hostlib.storage.commit import CommitOptions
-from hostlib.storage.listing import LOOK_S, REST, SORT_S
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.storage_node import StorageNode
@@ -27,6 +25,7 @@ from hostlib.storage.storage_options import StorageOptions
 from hostlib.storage.store import BlockStore
 from hostlib.storage.store_options import StoreOptions
 from hostlib.transport.transport import Receiver
+from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults, MemoryPort
 from tests.hostlib.sealed import SEAL, TENANT, place
 from tests.hostlib.world import FRAGMENTS, PATIENT, World, content, key, put_all, ref
@@ -58,178 +57,123 @@ def make_deaf_to_gets(port: MemoryPort) -> Receiver:
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.05])
-def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught_up(lost: float) -> None:
-    async def main() -> None:
-        options = ClientOptions(LaneOptions(deadline_s=60), health=PATIENT)
-        world = World(replicas=2, faults=Faults(lost=lost), seed=3, options=options)
-        gone = world.members.nodes[0].address
-        await put_all(world, 0, BLOCKS // 2)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await put_all(world, BLOCKS // 2, BLOCKS // 2)
-        world.announce(JOINING, UP, UP)
-        node = world.restart(gone)
-        assert not node.joining.caught_up
-        node.start()
-        async with asyncio.timeout(60):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
-        for n in range(BLOCKS):
-            assert (gone in world.homes(n)) <= (gone in world.holders(n))
-        world.announce(UP, UP, UP)
-        for other in world.members.nodes[1:]:
-            world.network.dead.add(other.address)
-        world.network.faults = Faults()
-        for n in range(BLOCKS):  # what it copied is what was written, tags and all
-            if world.homes(n)[0] == gone:
-                assert (await world.client.get(ref(n))).content == content(n, 100 + 200 * n)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught_up(lost: float) -> None:
+    options = ClientOptions(LaneOptions(deadline_s=60), health=PATIENT)
+    world = World(replicas=2, faults=Faults(lost=lost), seed=3, options=options)
+    gone = world.members.nodes[0].address
+    await put_all(world, 0, BLOCKS // 2)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await put_all(world, BLOCKS // 2, BLOCKS // 2)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    assert not node.joining.caught_up
+    node.start()
+    await until(lambda: node.joining.caught_up)
+    for n in range(BLOCKS):
+        assert (gone in world.homes(n)) <= (gone in world.holders(n))
+    world.announce(UP, UP, UP)
+    for other in world.members.nodes[1:]:
+        world.network.dead.add(other.address)
+    world.network.faults = Faults()
+    for n in range(BLOCKS):  # what it copied is what was written, tags and all
+        if world.homes(n)[0] == gone:
+            assert (await world.client.get(ref(n))).content == content(n, 100 + 200 * n)
 
 
-def test_what_is_written_to_a_peer_that_has_listed_already_is_copied_before_one_counts_as_caught_up() -> None:
+@in_virtual_time
+async def test_what_is_written_to_a_peer_that_has_listed_already_is_copied_before_one_is_caught_up() -> None:
     """Who writes does not know yet that the storage node is back."""
-
-    async def main() -> None:
-        world = World(replicas=1)
-        gone, listed, _ = (node.address for node in world.members.nodes)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        for n in range(4 * BLOCKS):
-            await world.client.put(ref(n), content(n), durable=True)
-        node = world.restart(gone)
-        node.start()
-        passes = node.joining.catch_up.stats
-        while passes.passes < 1:
-            await asyncio.sleep(0.0001)
-        orders = {n: [one.address for one in world.members.order(key(n))] for n in range(1000, 1050)}
-        own = [n for n, order in orders.items() if order[:2] == [gone, listed]]
-        await world.client.put(ref(own[0]), content(own[0]), durable=True)
-        assert passes.passes == 1
-        assert world.holders(own[0]) == [listed]
-        async with asyncio.timeout(60):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.001)
-        assert gone in world.holders(own[0])
-
-    run_virtual(main())
+    world = World(replicas=1)
+    gone, listed, _ = (node.address for node in world.members.nodes)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    for n in range(4 * BLOCKS):
+        await world.client.put(ref(n), content(n), durable=True)
+    node = world.restart(gone)
+    node.start()
+    passes = node.joining.catch_up.stats
+    while passes.passes < 1:
+        await asyncio.sleep(0.0001)
+    orders = {n: [one.address for one in world.members.order(key(n))] for n in range(1000, 1050)}
+    own = [n for n, order in orders.items() if order[:2] == [gone, listed]]
+    await world.client.put(ref(own[0]), content(own[0]), durable=True)
+    assert passes.passes == 1
+    assert world.holders(own[0]) == [listed]
+    await until(lambda: node.joining.caught_up)
+    assert gone in world.holders(own[0])
 
 
-def test_peers_who_still_think_that_it_is_down_tell_it_all_the_same() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        gone = world.members.nodes[0].address
-        world.nodes[gone].start()  # lists what is not there yet
-        await asyncio.sleep(0.1)
-        world.kill(gone)
-        world.announce(DOWN, UP, UP)
-        await put_all(world, 0, 20)
-        world.restart(gone).start()
-        await asyncio.sleep(5)
-        everything_up = Members(99, 2, tuple(replace(m, state=UP) for m in world.members.nodes))
-        for n in range(20):
-            if gone in [home.address for home in everything_up.homes(key(n))]:
-                assert gone in world.holders(n)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_peers_who_still_think_that_it_is_down_tell_it_all_the_same() -> None:
+    world = World(replicas=2)
+    gone = world.members.nodes[0].address
+    world.nodes[gone].start()  # lists what is not there yet
+    await asyncio.sleep(0.1)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await put_all(world, 0, 20)
+    world.restart(gone).start()
+    await asyncio.sleep(5)
+    everything_up = Members(99, 2, tuple(replace(m, state=UP) for m in world.members.nodes))
+    for n in range(20):
+        if gone in [home.address for home in everything_up.homes(key(n))]:
+            assert gone in world.holders(n)
 
 
-def test_it_copies_only_blocks_whose_home_it_is() -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=1)
-        await asyncio.gather(*(world.client.put(ref(n), content(n)) for n in range(BLOCKS)))
-        address = world.members.nodes[0].address
-        before = {n for n in range(BLOCKS) if address in world.holders(n)}
-        world.nodes[address].start()
-        await asyncio.sleep(10)
-        assert world.nodes[address].joining.caught_up
-        assert {n for n in range(BLOCKS) if address in world.holders(n)} == before
-
-    run_virtual(main())
+@in_virtual_time
+async def test_it_copies_only_blocks_whose_home_it_is() -> None:
+    world = World(homes=3, replicas=1)
+    await asyncio.gather(*(world.client.put(ref(n), content(n)) for n in range(BLOCKS)))
+    address = world.members.nodes[0].address
+    before = {n for n in range(BLOCKS) if address in world.holders(n)}
+    world.nodes[address].start()
+    await asyncio.sleep(10)
+    assert world.nodes[address].joining.caught_up
+    assert {n for n in range(BLOCKS) if address in world.holders(n)} == before
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_an_unreadable_block_is_said_so_read_from_the_replica_and_repaired(pooled: bool) -> None:
+@in_virtual_time
+async def test_an_unreadable_block_is_said_so_read_from_the_replica_and_repaired(pooled: bool) -> None:
     """Also when a pool on the way to the replica has another write of it."""
-
-    async def main() -> None:
-        world = World(replicas=2)
-        if pooled:
-            other = wire.Message(
-                wire.OP_FOUND, key(1), 0, FRAGMENTS, wire.FLAG_FROM_POOL, tenant=TENANT, content=7
-            )
-            world.network.pooled[key(1)] = other
-        await world.client.put(ref(1), content(1), durable=True, replicas=2)
-        first, second = world.homes(1)
-        world.restart(first)
-        world.disks[first].damage(place(key(1)).name())
-        assert (await world.client.get(ref(1))).content == content(1)
-        assert world.client.stats.refused == 1
-        assert world.nodes[first].stats.unreadable == 1
-        await asyncio.sleep(1)
-        assert first in world.holders(1)
-        world.network.dead.add(second)
-        assert (await world.client.get(ref(1))).content == content(1)
-
-    run_virtual(main())
+    world = World(replicas=2)
+    if pooled:
+        other = wire.Message(
+            wire.OP_FOUND, key(1), 0, FRAGMENTS, wire.FLAG_FROM_POOL, tenant=TENANT, content=7
+        )
+        world.network.pooled[key(1)] = other
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    first, second = world.homes(1)
+    world.restart(first)
+    world.disks[first].damage(place(key(1)).name())
+    assert (await world.client.get(ref(1))).content == content(1)
+    assert world.client.stats.refused == 1
+    assert world.nodes[first].stats.unreadable == 1
+    await asyncio.sleep(1)
+    assert first in world.holders(1)
+    world.network.dead.add(second)
+    assert (await world.client.get(ref(1))).content == content(1)
 
 
-def test_only_members_are_told_what_is_there() -> None:
-    async def main() -> None:
-        world = World()
-        asked = world.network.port("10.0.0.66")
-        replies: list[object] = []
-        asked.set_receiver(lambda address, datagrams: replies.extend(datagrams))
-        home = world.members.nodes[0].address
-        asked.send(home, [wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0)))])
-        await asyncio.sleep(1)
-        assert replies == []
-        assert world.nodes[home].stats.unexpected == 1
+@in_virtual_time
+async def test_a_peer_that_never_ends_its_list_is_left() -> None:
+    world = World(homes=2)
+    one, other = (node.address for node in world.members.nodes)
+    port = world.network.ports[other]
 
-    run_virtual(main())
+    def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        for datagram in datagrams:
+            asked = wire.decode(bytes(datagram))
+            if asked.op == wire.OP_LIST:
+                port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=bytes(18)))])
 
-
-def test_a_peer_that_asks_without_end_takes_a_fifth_of_the_time_and_no_other_peers_turn() -> None:
-    """2,000 questions a second, each for a new list."""
-
-    async def main() -> None:
-        world = World(homes=3, replicas=3)
-        home, liar, honest = (member.address for member in world.members.nodes)
-        await put_all(world, 0, BLOCKS)
-        port = world.network.port(liar)
-        asked = wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(2, 0, 0)))
-        world.nodes[honest].start()
-        for _ in range(2_000):
-            port.send(home, [asked])
-            await asyncio.sleep(0.0005)
-        held = len(world.stores[home].places())
-        costs_s = held * SORT_S + PAGE_ENTRIES * LOOK_S
-        answers = [to for to, _ in world.sent(home, wire.OP_KEYS)]
-        assert 5 < answers.count(liar) <= 1 / (REST * costs_s) + 2
-        assert answers.count(honest) >= -(-held // PAGE_ENTRIES)
-
-    run_virtual(main())
-
-
-def test_a_peer_that_never_ends_its_list_is_left() -> None:
-    async def main() -> None:
-        world = World(homes=2)
-        one, other = (node.address for node in world.members.nodes)
-        port = world.network.ports[other]
-
-        def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-            for datagram in datagrams:
-                asked = wire.decode(bytes(datagram))
-                if asked.op == wire.OP_LIST:
-                    port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=bytes(18)))])
-
-        port.set_receiver(answer)
-        world.nodes[one].start()
-        await asyncio.sleep(10)
-        assert world.nodes[one].joining.caught_up
-        assert len(world.sent(one, wire.OP_LIST)) <= 6  # of blocks, deletions and lifetimes, twice
-
-    run_virtual(main())
+    port.set_receiver(answer)
+    world.nodes[one].start()
+    await asyncio.sleep(10)
+    assert world.nodes[one].joining.caught_up
+    assert len(world.sent(one, wire.OP_LIST)) <= 6  # of blocks, deletions and lifetimes, twice
 
 
 LISTED = 65_535
@@ -237,268 +181,214 @@ LISTED = 65_535
 
 
 @pytest.mark.parametrize("gives", [False, True])
-def test_a_peer_that_lists_without_end_keeps_nobody_away(gives: bool) -> None:
+@in_virtual_time
+async def test_a_peer_that_lists_without_end_keeps_nobody_away(gives: bool) -> None:
     """Page after page of longest blocks, which it then does not give, or slowly."""
+    world = World(homes=2, replicas=2)
+    one, other = (node.address for node in world.members.nodes)
+    port, at = world.network.ports[other], 1
 
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        one, other = (node.address for node in world.members.nodes)
-        port, at = world.network.ports[other], 1
+    def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        nonlocal at
+        for datagram in datagrams:
+            asked = wire.decode(bytes(datagram))
+            if asked.op == wire.OP_LIST:
+                at += 20
+                places = [Place(1, (at + n).to_bytes(16, "big")) for n in range(20)]
+                page = make_page(places, FIRST, lambda place: (5, LISTED))
+                port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=page))])
+            elif asked.op == wire.OP_GET and gives:
+                value = asked._replace(op=wire.OP_VALUE, value=bytes(512))
+                asyncio.get_running_loop().call_later(0.9, port.send, source, [wire.encode(value)])
 
-        def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-            nonlocal at
-            for datagram in datagrams:
-                asked = wire.decode(bytes(datagram))
-                if asked.op == wire.OP_LIST:
-                    at += 20
-                    places = [Place(1, (at + n).to_bytes(16, "big")) for n in range(20)]
-                    page = make_page(places, FIRST, lambda place: (5, LISTED))
-                    port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=page))])
-                elif asked.op == wire.OP_GET and gives:
-                    value = asked._replace(op=wire.OP_VALUE, value=bytes(512))
-                    asyncio.get_running_loop().call_later(0.9, port.send, source, [wire.encode(value)])
-
-        port.set_receiver(answer)
-        options = StorageOptions(one, controller="10.255.255.254")
-        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
-        node.start()
-        async with asyncio.timeout(PATIENCE_S * 1.5):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.1)
-        assert not world.stores[one].sizes()["dram"]
-        node.close()
-
-    run_virtual(main())
+    port.set_receiver(answer)
+    options = StorageOptions(one, controller="10.255.255.254")
+    node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+    node.start()
+    await until(lambda: node.joining.caught_up, PATIENCE_S * 1.5)
+    assert not world.stores[one].sizes()["dram"]
+    node.close()
 
 
-def test_what_is_copied_waits_for_the_disk() -> None:
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        one, _ = (member.address for member in world.members.nodes)
-        await put_all(world, 0, BLOCKS)
-        world.kill(one)
+@in_virtual_time
+async def test_what_is_copied_waits_for_the_disk() -> None:
+    world = World(homes=2, replicas=2)
+    one, _ = (member.address for member in world.members.nodes)
+    await put_all(world, 0, BLOCKS)
+    world.kill(one)
 
-        async def slow(work: Callable[[], None]) -> None:
-            await asyncio.sleep(1)
-            work()
-
-        most = 20_000
-        ssd = SsdTier(SimulatedDisk(), 1 << 30, CommitOptions(max_batch_bytes=most), run=slow)
-        store = BlockStore(1 << 20, ssd, derivation(SEAL), StoreOptions(max_waiting_bytes=most))
-        world.network.dead.discard(one)
-        node = StorageNode(world.network.port(one), store, StorageOptions(one), world.members)
-        node.start()
-        longest = 100 + 200 * BLOCKS + 1000
-        while not node.joining.caught_up:
-            await asyncio.sleep(0.01)
-            assert ssd.waiting_bytes <= most + 4 * longest
-        assert len(ssd) == BLOCKS
-        node.close()
-
-    run_virtual(main())
-
-
-def test_what_only_a_node_that_is_no_home_lists_and_does_not_give_is_asked_for_again() -> None:
-    async def main() -> None:
-        world = World(homes=3, replicas=2)
-        await put_all(world, 0, 1)
-        one, other = world.homes(0)
-        (stranger,) = set(world.nodes) - {one, other}
-        block = world.stores[other].get(place(key(0)))
-        assert block is not None
-        world.stores[stranger].put(place(key(0)), block, True)
-        world.stores[other].drop(place(key(0)))
-        node = comes_back_empty(world, one)
-        port = world.network.ports[stranger]
-        hears = make_deaf_to_gets(port)
-        node.start()
-        await asyncio.sleep(20)
-        assert not node.joining.caught_up
-        port.set_receiver(hears)
-        async with asyncio.timeout(20):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.1)
-        assert one in world.holders(0)
-        node.close()
-
-    run_virtual(main())
-
-
-def test_a_peer_that_knows_no_deletions_is_asked_for_few_blocks_and_for_all_once_it_knows() -> None:
-    """Nodes that were away together asked one another for everything at each pass."""
-
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        one, other = (member.address for member in world.members.nodes)
-        await put_all(world, 0, BLOCKS)
-        node = comes_back_empty(world, one)
-        world.nodes[other].joining.in_doubt = True
-        node.start()
-        await asyncio.sleep(0.5)
-        asked = len(world.sent(one, wire.OP_GET))
-        assert 0 < asked <= 4 * BLOCKS
-        await asyncio.sleep(20)
-        assert len(world.sent(one, wire.OP_GET)) == asked
-        assert 20 <= len(world.sent(one, wire.OP_STAT)) <= len(world.sent(one, wire.OP_LIST))
-        assert not node.joining.caught_up
-        world.nodes[other].joining.in_doubt = False
-        async with asyncio.timeout(2):
-            while len(world.stores[one].places()) < BLOCKS:
-                await asyncio.sleep(0.01)
-        node.close()
-
-    run_virtual(main())
-
-
-def test_a_peer_that_can_not_read_some_blocks_now_is_asked_for_the_others() -> None:
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        one, other = (member.address for member in world.members.nodes)
-        await put_all(world, 0, BLOCKS)
-        node = comes_back_empty(world, one)
-        port, refused = world.network.ports[other], place(key(0))
-        hears = port.receiver
-        assert hears is not None
-
-        def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-            for datagram in datagrams:
-                asked = wire.decode(bytes(datagram))
-                if asked.op == wire.OP_GET and asked.key == refused.key:
-                    busy = asked._replace(op=wire.OP_REFUSED, generation=wire.REFUSED_BUSY)
-                    port.send(source, [wire.encode(busy)])
-                else:
-                    hears(source, [datagram])
-
-        port.set_receiver(hear)
-        node.start()
-        await asyncio.sleep(0.5)
-        assert set(world.stores[one].places()) == {*world.stores[other].places()} - {refused}
-        node.close()
-
-    run_virtual(main())
-
-
-def test_a_peer_that_says_only_what_was_deleted_is_asked_for_its_blocks_again() -> None:
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        one, other = (member.address for member in world.members.nodes)
-        await put_all(world, 0, 3)
-        node = comes_back_empty(world, one)
-        port = world.network.ports[other]
-        hears = port.receiver
-        assert hears is not None
-
-        def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-            messages = [wire.decode(bytes(datagram)) for datagram in datagrams]
-            hears(source, [wire.encode(m) for m in messages if m.op != wire.OP_LIST or m.flags & LIST_FLAGS])
-
-        port.set_receiver(hear)
-        node.start()
-        await asyncio.sleep(20)
-        assert node.joining.catch_up.stats.silent_peers >= 2
-        assert not node.joining.caught_up
-        port.set_receiver(hears)
-        async with asyncio.timeout(20):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.1)
-        assert len(world.stores[one].places()) == 3
-        node.close()
-
-    run_virtual(main())
-
-
-def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        one, other = (member.address for member in world.members.nodes)
-        await put_all(world, 0, 3)
-        node = comes_back_empty(world, one)
-        port = world.network.ports[other]
-        hears = make_deaf_to_gets(port)
-        node.start()
-        await asyncio.sleep(20)
-        assert node.joining.catch_up.stats.failed
-        assert not node.joining.caught_up
-        port.set_receiver(hears)
-        async with asyncio.timeout(20):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.1)
-        assert all(one in world.holders(n) for n in range(3))
-        node.close()
-
-    run_virtual(main())
-
-
-def test_a_peer_with_an_older_list_of_members_does_not_say_what_it_holds() -> None:
-    """By its list the asker may be no home of what is the asker's by now."""
-
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        asker, peer = (member.address for member in world.members.nodes)
-        await put_all(world, 0, 3)
-        asked = wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0), generation=1, epoch=1)
-        world.network.port(asker).send(peer, [wire.encode(asked)])
+    async def slow(work: Callable[[], None]) -> None:
         await asyncio.sleep(1)
-        assert not world.sent(peer, wire.OP_KEYS)
-        world.announce(UP, UP)
-        world.network.port(asker).send(peer, [wire.encode(asked)])
-        await asyncio.sleep(1)
-        assert len(world.sent(peer, wire.OP_KEYS)) == 1
+        work()
 
-    run_virtual(main())
-
-
-def test_what_was_put_by_an_older_list_is_copied_to_who_is_home_by_the_newer() -> None:
-    async def main() -> None:
-        world = World(homes=2)
-        number = next(n for n in range(99) if world.homes(n)[0] == world.members.nodes[0].address)
-        home, other = world.homes(number, 2)
-        world.announce(DOWN, UP)
-        world.nodes[home].joining.caught_up = True
-        world.announce(UP, UP)
+    most = 20_000
+    ssd = SsdTier(SimulatedDisk(), 1 << 30, CommitOptions(max_batch_bytes=most), run=slow)
+    store = BlockStore(1 << 20, ssd, derivation(SEAL), StoreOptions(max_waiting_bytes=most))
+    world.network.dead.discard(one)
+    node = StorageNode(world.network.port(one), store, StorageOptions(one), world.members)
+    node.start()
+    longest = 100 + 200 * BLOCKS + 1000
+    while not node.joining.caught_up:
         await asyncio.sleep(0.01)
-        before = world.members
-        late = world.another_client("10.0.0.2")
-        late._exchange.health.members = replace(
-            before, epoch=before.epoch - 1, nodes=(replace(before.nodes[0], state=DOWN), before.nodes[1])
-        )
-        await late.put(ref(number), content(number), durable=True)
-        assert world.holders(number) == [other]
-        async with asyncio.timeout(10):
-            while home not in world.holders(number):
-                await asyncio.sleep(0.1)
-
-    run_virtual(main())
+        assert ssd.waiting_bytes <= most + 4 * longest
+    assert len(ssd) == BLOCKS
+    node.close()
 
 
-def test_a_peer_that_says_without_end_what_was_deleted_keeps_nobody_away() -> None:
+@in_virtual_time
+async def test_what_only_a_node_that_is_no_home_lists_and_does_not_give_is_asked_for_again() -> None:
+    world = World(homes=3, replicas=2)
+    await put_all(world, 0, 1)
+    one, other = world.homes(0)
+    (stranger,) = set(world.nodes) - {one, other}
+    block = world.stores[other].get(place(key(0)))
+    assert block is not None
+    world.stores[stranger].put(place(key(0)), block, True)
+    world.stores[other].drop(place(key(0)))
+    node = comes_back_empty(world, one)
+    port = world.network.ports[stranger]
+    hears = make_deaf_to_gets(port)
+    node.start()
+    await asyncio.sleep(20)
+    assert not node.joining.caught_up
+    port.set_receiver(hears)
+    await until(lambda: node.joining.caught_up, 20)
+    assert one in world.holders(0)
+    node.close()
+
+
+@in_virtual_time
+async def test_a_peer_that_knows_no_deletions_is_asked_for_few_blocks_and_for_all_once_it_knows() -> None:
+    """Nodes that were away together asked one another for everything at each pass."""
+    world = World(homes=2, replicas=2)
+    one, other = (member.address for member in world.members.nodes)
+    await put_all(world, 0, BLOCKS)
+    node = comes_back_empty(world, one)
+    world.nodes[other].joining.in_doubt = True
+    node.start()
+    await asyncio.sleep(0.5)
+    asked = len(world.sent(one, wire.OP_GET))
+    assert 0 < asked <= 4 * BLOCKS
+    await asyncio.sleep(20)
+    assert len(world.sent(one, wire.OP_GET)) == asked
+    assert 20 <= len(world.sent(one, wire.OP_STAT)) <= len(world.sent(one, wire.OP_LIST))
+    assert not node.joining.caught_up
+    world.nodes[other].joining.in_doubt = False
+    await until(lambda: len(world.stores[one].places()) >= BLOCKS, 2)
+    node.close()
+
+
+@in_virtual_time
+async def test_a_peer_that_can_not_read_some_blocks_now_is_asked_for_the_others() -> None:
+    world = World(homes=2, replicas=2)
+    one, other = (member.address for member in world.members.nodes)
+    await put_all(world, 0, BLOCKS)
+    node = comes_back_empty(world, one)
+    port, refused = world.network.ports[other], place(key(0))
+    hears = port.receiver
+    assert hears is not None
+
+    def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        for datagram in datagrams:
+            asked = wire.decode(bytes(datagram))
+            if asked.op == wire.OP_GET and asked.key == refused.key:
+                busy = asked._replace(op=wire.OP_REFUSED, generation=wire.REFUSED_BUSY)
+                port.send(source, [wire.encode(busy)])
+            else:
+                hears(source, [datagram])
+
+    port.set_receiver(hear)
+    node.start()
+    await asyncio.sleep(0.5)
+    assert set(world.stores[one].places()) == {*world.stores[other].places()} - {refused}
+    node.close()
+
+
+@in_virtual_time
+async def test_a_peer_that_says_only_what_was_deleted_is_asked_for_its_blocks_again() -> None:
+    world = World(homes=2, replicas=2)
+    one, other = (member.address for member in world.members.nodes)
+    await put_all(world, 0, 3)
+    node = comes_back_empty(world, one)
+    port = world.network.ports[other]
+    hears = port.receiver
+    assert hears is not None
+
+    def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        messages = [wire.decode(bytes(datagram)) for datagram in datagrams]
+        hears(source, [wire.encode(m) for m in messages if m.op != wire.OP_LIST or m.flags & LIST_FLAGS])
+
+    port.set_receiver(hear)
+    node.start()
+    await asyncio.sleep(20)
+    assert node.joining.catch_up.stats.silent_peers >= 2
+    assert not node.joining.caught_up
+    port.set_receiver(hears)
+    await until(lambda: node.joining.caught_up, 20)
+    assert len(world.stores[one].places()) == 3
+    node.close()
+
+
+@in_virtual_time
+async def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
+    world = World(homes=2, replicas=2)
+    one, other = (member.address for member in world.members.nodes)
+    await put_all(world, 0, 3)
+    node = comes_back_empty(world, one)
+    port = world.network.ports[other]
+    hears = make_deaf_to_gets(port)
+    node.start()
+    await asyncio.sleep(20)
+    assert node.joining.catch_up.stats.failed
+    assert not node.joining.caught_up
+    port.set_receiver(hears)
+    await until(lambda: node.joining.caught_up, 20)
+    assert all(one in world.holders(n) for n in range(3))
+    node.close()
+
+
+@in_virtual_time
+async def test_what_was_put_by_an_older_list_is_copied_to_who_is_home_by_the_newer() -> None:
+    world = World(homes=2)
+    number = next(n for n in range(99) if world.homes(n)[0] == world.members.nodes[0].address)
+    home, other = world.homes(number, 2)
+    world.announce(DOWN, UP)
+    world.nodes[home].joining.caught_up = True
+    world.announce(UP, UP)
+    await asyncio.sleep(0.01)
+    before = world.members
+    late = world.another_client("10.0.0.2")
+    late._exchange.health.members = replace(
+        before, epoch=before.epoch - 1, nodes=(replace(before.nodes[0], state=DOWN), before.nodes[1])
+    )
+    await late.put(ref(number), content(number), durable=True)
+    assert world.holders(number) == [other]
+    await until(lambda: home in world.holders(number), 10)
+
+
+@in_virtual_time
+async def test_a_peer_that_says_without_end_what_was_deleted_keeps_nobody_away() -> None:
     """Page after page, each just before it is asked for again for the last time."""
+    world = World(homes=2, replicas=2)
+    one, other = (node.address for node in world.members.nodes)
+    port, page = world.network.ports[other], 0
 
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        one, other = (node.address for node in world.members.nodes)
-        port, page = world.network.ports[other], 0
+    def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        nonlocal page
+        for datagram in datagrams:
+            asked = wire.decode(bytes(datagram))
+            if asked.op == wire.OP_LIST and asked.flags & wire.FLAG_TOMBSTONES:
+                page += 1
+                value = (1).to_bytes(2, "big") + page.to_bytes(16, "big")
+                keys = wire.encode(asked._replace(op=wire.OP_KEYS, value=value))
+                asyncio.get_running_loop().call_later(2.5, port.send, source, [keys])
+            elif asked.op == wire.OP_LIST:
+                value = make_page([], FIRST, lambda place: None)
+                port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=value))])
 
-        def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-            nonlocal page
-            for datagram in datagrams:
-                asked = wire.decode(bytes(datagram))
-                if asked.op == wire.OP_LIST and asked.flags & wire.FLAG_TOMBSTONES:
-                    page += 1
-                    value = (1).to_bytes(2, "big") + page.to_bytes(16, "big")
-                    keys = wire.encode(asked._replace(op=wire.OP_KEYS, value=value))
-                    asyncio.get_running_loop().call_later(2.5, port.send, source, [keys])
-                elif asked.op == wire.OP_LIST:
-                    value = make_page([], FIRST, lambda place: None)
-                    port.send(source, [wire.encode(asked._replace(op=wire.OP_KEYS, value=value))])
-
-        port.set_receiver(answer)
-        options = StorageOptions(one, controller="10.255.255.254")
-        node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
-        node.start()
-        async with asyncio.timeout(PATIENCE_S * 3):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.1)
-        node.close()
-
-    run_virtual(main())
+    port.set_receiver(answer)
+    options = StorageOptions(one, controller="10.255.255.254")
+    node = StorageNode(world.network.port(one), world.stores[one], options, world.members)
+    node.start()
+    await until(lambda: node.joining.caught_up, PATIENCE_S * 3)
+    node.close()

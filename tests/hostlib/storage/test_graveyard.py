@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, LAST
 from hostlib.protocol.errors import DiskError, MalformedError
@@ -27,6 +26,7 @@ from hostlib.protocol.tombstones import (
 from hostlib.storage.graveyard import Graveyard
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import commit_in_virtual_time
 
 
@@ -45,57 +45,51 @@ def open_yard(disk: SimulatedDisk, clock: Clock) -> Graveyard:
     return Graveyard(Tombstones(clock), SsdTier(disk, 1 << 20, run=commit_in_virtual_time))
 
 
-def test_what_was_said_to_be_safe_is_there_after_a_power_cut() -> None:
-    async def main() -> None:
-        disk, clock = SimulatedDisk(), Clock()
-        yard = open_yard(disk, clock)
-        safe: list[DiskError | None] = []
-        yard.bury(stone(1), 10.0)
-        yard.when_safe(stone(1), safe.append)
-        assert not safe
-        await asyncio.sleep(1)
-        assert safe == [None]
-        disk.power_cut(keep=False)
-        again = open_yard(disk, clock)
-        assert stone(1) in again.stones
-        assert again.last_there_s == clock.now_s - 10
-        clock.now_s += TOMBSTONE_S - 10.5
-        again.stones.expire()
-        assert stone(1) in again.stones
-        clock.now_s += 1
-        again.stones.expire()
-        await asyncio.sleep(1)
-        assert not list(disk.scan())
-
-    run_virtual(main())
+@in_virtual_time
+async def test_what_was_said_to_be_safe_is_there_after_a_power_cut() -> None:
+    disk, clock = SimulatedDisk(), Clock()
+    yard = open_yard(disk, clock)
+    safe: list[DiskError | None] = []
+    yard.bury(stone(1), 10.0)
+    yard.when_safe(stone(1), safe.append)
+    assert not safe
+    await asyncio.sleep(1)
+    assert safe == [None]
+    disk.power_cut(keep=False)
+    again = open_yard(disk, clock)
+    assert stone(1) in again.stones
+    assert again.last_there_s == clock.now_s - 10
+    clock.now_s += TOMBSTONE_S - 10.5
+    again.stones.expire()
+    assert stone(1) in again.stones
+    clock.now_s += 1
+    again.stones.expire()
+    await asyncio.sleep(1)
+    assert not list(disk.scan())
 
 
 @pytest.mark.parametrize("name", [stone(1).name(), NOTE + b"of another program", NOTE + b"alive"])
-def test_what_is_damaged_is_no_tombstone(name: bytes) -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        disk.write([(name, b"damaged")])
-        yard = open_yard(disk, Clock())
-        assert not len(yard.stones)
-        assert yard.last_there_s == 0
-        await asyncio.sleep(1)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_what_is_damaged_is_no_tombstone(name: bytes) -> None:
+    disk = SimulatedDisk()
+    disk.write([(name, b"damaged")])
+    yard = open_yard(disk, Clock())
+    assert not len(yard.stones)
+    assert yard.last_there_s == 0
+    await asyncio.sleep(1)
 
 
-def test_the_disk_says_when_the_node_was_there() -> None:
-    async def main() -> None:
-        disk, clock = SimulatedDisk(), Clock()
-        yard = open_yard(disk, clock)
-        for _ in range(1000):
-            yard.is_there()
-            clock.now_s += 1
-        await asyncio.sleep(1)
-        disk.power_cut(keep=False)
-        assert clock.now_s - open_yard(disk, clock).last_there_s <= 600
-        assert disk.syncs <= 2
-
-    run_virtual(main())
+@in_virtual_time
+async def test_the_disk_says_when_the_node_was_there() -> None:
+    disk, clock = SimulatedDisk(), Clock()
+    yard = open_yard(disk, clock)
+    for _ in range(1000):
+        yard.is_there()
+        clock.now_s += 1
+    await asyncio.sleep(1)
+    disk.power_cut(keep=False)
+    assert clock.now_s - open_yard(disk, clock).last_there_s <= 600
+    assert disk.syncs <= 2
 
 
 def test_tombstones_are_bounded_and_say_since_when_they_are_complete() -> None:

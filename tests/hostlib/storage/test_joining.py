@@ -7,78 +7,68 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import State
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
+from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.world import World, content, key, put_all, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 
 
-def test_stores_tell_the_controller_that_they_live() -> None:
-    async def main() -> None:
-        world = World(homes=2)
-        one = world.members.nodes[0].address
-        store = world.stores[one]
-        node = StorageNode(
-            world.network.port(one), store, StorageOptions(one, controller="10.255.255.254"), world.members
-        )
-        node.start()
-        await asyncio.sleep(1.05)
-        hellos = world.sent(one, wire.OP_HELLO)
-        assert len(hellos) == 11
-        assert {to for to, _ in hellos} == {"10.255.255.254"}
-        assert not hellos[0][1].flags & wire.FLAG_HELD
-        assert hellos[-1][1].flags & wire.FLAG_HELD
-        node.close()
-
-    run_virtual(main())
+@in_virtual_time
+async def test_stores_tell_the_controller_that_they_live() -> None:
+    world = World(homes=2)
+    one = world.members.nodes[0].address
+    store = world.stores[one]
+    node = StorageNode(
+        world.network.port(one), store, StorageOptions(one, controller="10.255.255.254"), world.members
+    )
+    node.start()
+    await asyncio.sleep(1.05)
+    hellos = world.sent(one, wire.OP_HELLO)
+    assert len(hellos) == 11
+    assert {to for to, _ in hellos} == {"10.255.255.254"}
+    assert not hellos[0][1].flags & wire.FLAG_HELD
+    assert hellos[-1][1].flags & wire.FLAG_HELD
+    node.close()
 
 
-def test_a_store_that_was_cut_off_without_noticing_catches_up_when_it_is_told() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        gone = world.members.nodes[0].address
-        node = world.nodes[gone]
-        node.start()
-        await asyncio.sleep(5)
-        assert node.joining.caught_up
-        world.network.dead.add(gone)
-        world.announce(DOWN, UP, UP)
-        await put_all(world, 0, 20)
-        world.network.dead.discard(gone)
-        world.announce(JOINING, UP, UP)
-        assert not node.joining.caught_up
-        async with asyncio.timeout(60):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
-        assert {n for n in range(20) if gone in world.homes(n)} <= {
-            n for n in range(20) if gone in world.holders(n)
-        }
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_store_that_was_cut_off_without_noticing_catches_up_when_it_is_told() -> None:
+    world = World(replicas=2)
+    gone = world.members.nodes[0].address
+    node = world.nodes[gone]
+    node.start()
+    await asyncio.sleep(5)
+    assert node.joining.caught_up
+    world.network.dead.add(gone)
+    world.announce(DOWN, UP, UP)
+    await put_all(world, 0, 20)
+    world.network.dead.discard(gone)
+    world.announce(JOINING, UP, UP)
+    assert not node.joining.caught_up
+    await until(lambda: node.joining.caught_up)
+    assert {n for n in range(20) if gone in world.homes(n)} <= {
+        n for n in range(20) if gone in world.holders(n)
+    }
 
 
-def test_a_store_that_missed_a_list_may_have_been_down_by_it() -> None:
-    async def main() -> None:
-        world = World(replicas=2)
-        gone = world.members.nodes[0].address
-        node = world.nodes[gone]
-        world.announce(JOINING, UP, UP)
-        async with asyncio.timeout(60):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
-        world.network.dead.add(gone)
-        world.announce(DOWN, UP, UP)
-        await put_all(world, 0, 20)
-        world.network.dead.discard(gone)
-        world.announce(JOINING, UP, UP)
-        assert not node.joining.caught_up
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_store_that_missed_a_list_may_have_been_down_by_it() -> None:
+    world = World(replicas=2)
+    gone = world.members.nodes[0].address
+    node = world.nodes[gone]
+    world.announce(JOINING, UP, UP)
+    await until(lambda: node.joining.caught_up)
+    world.network.dead.add(gone)
+    world.announce(DOWN, UP, UP)
+    await put_all(world, 0, 20)
+    world.network.dead.discard(gone)
+    world.announce(JOINING, UP, UP)
+    assert not node.joining.caught_up
 
 
 async def put_while_its_home_is_away(world: World, home: str) -> int:
@@ -91,107 +81,95 @@ async def put_while_its_home_is_away(world: World, home: str) -> int:
     return number
 
 
-def test_who_returns_while_the_one_that_stood_in_is_down_waits_for_that() -> None:
+@in_virtual_time
+async def test_who_returns_while_the_one_that_stood_in_is_down_waits_for_that() -> None:
     """Else a read would be told that there is no such block."""
+    world = World(controller="10.255.255.254")
+    home, *others = (one.address for one in world.members.nodes)
+    number = await put_while_its_home_is_away(world, home)
+    (standin,) = world.holders(number)
+    away = [DOWN if one == standin else UP for one in others]
+    world.kill(standin)
+    world.announce(JOINING, *away)
+    node = world.restart(home)
+    node.start()
+    await asyncio.sleep(60)
+    assert not node.joining.caught_up
+    with pytest.raises(TransferTimeoutError):
+        await world.client.get(ref(number))
 
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home, *others = (one.address for one in world.members.nodes)
-        number = await put_while_its_home_is_away(world, home)
-        (standin,) = world.holders(number)
-        away = [DOWN if one == standin else UP for one in others]
-        world.kill(standin)
-        world.announce(JOINING, *away)
-        node = world.restart(home)
-        node.start()
-        await asyncio.sleep(60)
-        assert not node.joining.caught_up
-        with pytest.raises(TransferTimeoutError):
-            await world.client.get(ref(number))
-
-        world.restart(standin).start()
-        world.announce(JOINING, *(JOINING if one is DOWN else UP for one in away))
-        assert not node.joining.caught_up
-        async with asyncio.timeout(10):
-            while not node.joining.caught_up:
-                await asyncio.sleep(0.01)
-        world.announce(UP, UP, UP)
-        assert (await world.client.get(ref(number))).content == content(number)
-        assert home in world.holders(number)
-
-    run_virtual(main())
+    world.restart(standin).start()
+    world.announce(JOINING, *(JOINING if one is DOWN else UP for one in away))
+    assert not node.joining.caught_up
+    await until(lambda: node.joining.caught_up, 10)
+    world.announce(UP, UP, UP)
+    assert (await world.client.get(ref(number))).content == content(number)
+    assert home in world.holders(number)
 
 
-def test_who_returns_waits_for_one_that_falls_while_it_copies() -> None:
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home, *others = (one.address for one in world.members.nodes)
-        number = await put_while_its_home_is_away(world, home)
-        (standin,) = world.holders(number)
-        world.network.dead.add(standin)
-        world.announce(JOINING, UP, UP)
-        node = world.restart(home)
-        node.start()
-        await asyncio.sleep(0.5)
-        world.announce(JOINING, *(DOWN if one == standin else UP for one in others))
-        await asyncio.sleep(60)
-        assert not node.joining.caught_up
-
-    run_virtual(main())
+@in_virtual_time
+async def test_who_returns_waits_for_one_that_falls_while_it_copies() -> None:
+    world = World(controller="10.255.255.254")
+    home, *others = (one.address for one in world.members.nodes)
+    number = await put_while_its_home_is_away(world, home)
+    (standin,) = world.holders(number)
+    world.network.dead.add(standin)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(home)
+    node.start()
+    await asyncio.sleep(0.5)
+    world.announce(JOINING, *(DOWN if one == standin else UP for one in others))
+    await asyncio.sleep(60)
+    assert not node.joining.caught_up
 
 
-def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of_two_homes() -> None:
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home = world.members.nodes[0].address
-        world.announce(JOINING, DOWN, UP)
-        node = world.nodes[home]
-        await asyncio.sleep(60)
-        assert not node.joining.caught_up
-        world.members = replace(world.members, nodes=(world.members.nodes[0], world.members.nodes[2]))
-        world.announce(JOINING, UP)
-        await asyncio.sleep(5)
-        assert node.joining.caught_up
+@in_virtual_time
+async def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of_two_homes() -> None:
+    world = World(controller="10.255.255.254")
+    home = world.members.nodes[0].address
+    world.announce(JOINING, DOWN, UP)
+    node = world.nodes[home]
+    await asyncio.sleep(60)
+    assert not node.joining.caught_up
+    world.members = replace(world.members, nodes=(world.members.nodes[0], world.members.nodes[2]))
+    world.announce(JOINING, UP)
+    await asyncio.sleep(5)
+    assert node.joining.caught_up
 
-        world = World(replicas=2, controller="10.255.255.254")
-        world.announce(JOINING, DOWN, UP)
-        await asyncio.sleep(5)
-        assert world.nodes[home].joining.caught_up
-
-    run_virtual(main())
+    world = World(replicas=2, controller="10.255.255.254")
+    world.announce(JOINING, DOWN, UP)
+    await asyncio.sleep(5)
+    assert world.nodes[home].joining.caught_up
 
 
 @pytest.mark.parametrize("standin_is", [UP, DOWN])
-def test_while_homes_are_joining_what_another_took_for_them_is_not_said_to_be_missing(
+@in_virtual_time
+async def test_while_homes_are_joining_what_another_took_for_them_is_not_said_to_be_missing(
     standin_is: State,
 ) -> None:
     """Two that were away together are back, and the one that is up already is no home of the block."""
+    world = World(controller="10.255.255.254")
+    home, second, third = (one.address for one in world.members.order(key(1)))
+    states = dict.fromkeys((home, second), DOWN) | {third: UP}
 
-    async def main() -> None:
-        world = World(controller="10.255.255.254")
-        home, second, third = (one.address for one in world.members.order(key(1)))
-        states = dict.fromkeys((home, second), DOWN) | {third: UP}
+    def announce() -> None:
+        world.announce(*(states[one.address] for one in world.members.nodes))
 
-        def announce() -> None:
-            world.announce(*(states[one.address] for one in world.members.nodes))
-
-        for address in (home, second):
-            world.kill(address)
-        announce()
-        await world.client.put(ref(1), content(1), durable=True)
-        assert world.holders(1) == [third]
-        states |= {home: JOINING, second: UP, third: standin_is}
-        if standin_is is DOWN:
-            world.kill(third)
-        announce()
-        for address in (home, second):
-            world.restart(address)
-        if standin_is is UP:
-            assert (await world.client.get(ref(1))).content == content(1)
-        else:
-            with pytest.raises(TransferTimeoutError):
-                await world.client.get(ref(1))
-            with pytest.raises(TransferTimeoutError, match=f"{third}: down, and may hold it"):
-                await world.client.delete(ref(1))
-
-    run_virtual(main())
+    for address in (home, second):
+        world.kill(address)
+    announce()
+    await world.client.put(ref(1), content(1), durable=True)
+    assert world.holders(1) == [third]
+    states |= {home: JOINING, second: UP, third: standin_is}
+    if standin_is is DOWN:
+        world.kill(third)
+    announce()
+    for address in (home, second):
+        world.restart(address)
+    if standin_is is UP:
+        assert (await world.client.get(ref(1))).content == content(1)
+    else:
+        with pytest.raises(TransferTimeoutError):
+            await world.client.get(ref(1))
+        with pytest.raises(TransferTimeoutError, match=f"{third}: down, and may hold it"):
+            await world.client.delete(ref(1))

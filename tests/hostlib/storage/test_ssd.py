@@ -20,6 +20,7 @@ from hostlib.protocol.tombstones import NOTE
 from hostlib.storage.disk import Batch, Disk, LmdbDisk
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
+from tests.asynchronous import in_real_time, in_virtual_time
 from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, WRITE, place
 
@@ -54,44 +55,38 @@ async def keep(tier: SsdTier, *numbers: int) -> list[DiskError | None]:
     return [said[number] for number in numbers]
 
 
-def test_ssd_is_bounded_and_the_oldest_goes() -> None:
-    async def main() -> None:
-        tier = make_tier(SimulatedDisk())
-        for number in range(5):
-            await keep(tier, number)
-        await keep(tier, 3)
-        await keep(tier, 5)
-        assert [at(n) in tier for n in range(6)] == [False, False, False, True, True, True]
-        assert (len(tier), tier.dropped) == (3, 3)
-
-    run_virtual(main())
+@in_virtual_time
+async def test_ssd_is_bounded_and_the_oldest_goes() -> None:
+    tier = make_tier(SimulatedDisk())
+    for number in range(5):
+        await keep(tier, number)
+    await keep(tier, 3)
+    await keep(tier, 5)
+    assert [at(n) in tier for n in range(6)] == [False, False, False, True, True, True]
+    assert (len(tier), tier.dropped) == (3, 3)
 
 
-def test_many_blocks_share_one_commit() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        tier = make_tier(disk, 100)
-        assert await keep(tier, *range(50)) == [None] * 50
-        assert tier.commits == disk.syncs == 1
-
-    run_virtual(main())
+@in_virtual_time
+async def test_many_blocks_share_one_commit() -> None:
+    disk = SimulatedDisk()
+    tier = make_tier(disk, 100)
+    assert await keep(tier, *range(50)) == [None] * 50
+    assert tier.commits == disk.syncs == 1
 
 
-def test_ssd_survives_a_restart_whatever_the_lengths_of_its_blocks() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        tier = make_tier(disk)
-        await keep(tier, 1)
-        tier.keep(at(2), block(2, 100))
-        tier.keep(at(3), Derived(77))
-        await asyncio.sleep(0.1)
-        again = make_tier(disk)
-        assert again.get(at(1)) == block(1)
-        assert again.get(at(2)) == block(2, 100)
-        assert again.get(at(3)) == Derived(77)
-        assert [again.length(at(n)) for n in (1, 2, 3)] == [BLOCK_BYTES, 100, 77]
-
-    run_virtual(main())
+@in_virtual_time
+async def test_ssd_survives_a_restart_whatever_the_lengths_of_its_blocks() -> None:
+    disk = SimulatedDisk()
+    tier = make_tier(disk)
+    await keep(tier, 1)
+    tier.keep(at(2), block(2, 100))
+    tier.keep(at(3), Derived(77))
+    await asyncio.sleep(0.1)
+    again = make_tier(disk)
+    assert again.get(at(1)) == block(1)
+    assert again.get(at(2)) == block(2, 100)
+    assert again.get(at(3)) == Derived(77)
+    assert [again.length(at(n)) for n in (1, 2, 3)] == [BLOCK_BYTES, 100, 77]
 
 
 class ForgetfulDisk(SimulatedDisk):
@@ -136,93 +131,80 @@ def test_without_the_sync_a_power_cut_loses_acknowledged_blocks() -> None:
     assert sum(lost_after_a_power_cut(ForgetfulDisk(seed=seed), [2] * 20) for seed in range(10)) > 0
 
 
-def test_a_full_disk_is_said_and_what_was_there_stays() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        tier = make_tier(disk, 100)
-        await keep(tier, 1)
-        disk.full = True
-        (error,) = await keep(tier, 2)
-        assert isinstance(error, DiskFullError)
-        assert at(2) not in tier
-        assert tier.get(at(1)) == block(1)
-        disk.full = False
-        assert await keep(tier, 2) == [None]
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_full_disk_is_said_and_what_was_there_stays() -> None:
+    disk = SimulatedDisk()
+    tier = make_tier(disk, 100)
+    await keep(tier, 1)
+    disk.full = True
+    (error,) = await keep(tier, 2)
+    assert isinstance(error, DiskFullError)
+    assert at(2) not in tier
+    assert tier.get(at(1)) == block(1)
+    disk.full = False
+    assert await keep(tier, 2) == [None]
 
 
-def test_a_disk_that_fails_acknowledges_nothing() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        tier = make_tier(disk, 100)
-        disk.failing = True
-        (error,) = await keep(tier, 1)
-        assert isinstance(error, DiskError)
-        assert at(1) not in tier
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_disk_that_fails_acknowledges_nothing() -> None:
+    disk = SimulatedDisk()
+    tier = make_tier(disk, 100)
+    disk.failing = True
+    (error,) = await keep(tier, 1)
+    assert isinstance(error, DiskError)
+    assert at(1) not in tier
 
 
 @pytest.mark.parametrize("how", ["unreadable", "damaged"])
-def test_what_can_not_be_read_back_is_said_and_forgotten(how: str) -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        tier = make_tier(disk, 100)
-        await keep(tier, 1, 2)
-        if how == "unreadable":
-            disk.unreadable.add(at(1).name())
-        else:
-            disk.damage(at(1).name())
-        with pytest.raises(UnreadableError):
-            tier.get(at(1))
-        assert tier.get(at(1)) is None
-        assert tier.get(at(2)) == block(2)
-        assert tier.damaged == 1
-
-    run_virtual(main())
+@in_virtual_time
+async def test_what_can_not_be_read_back_is_said_and_forgotten(how: str) -> None:
+    disk = SimulatedDisk()
+    tier = make_tier(disk, 100)
+    await keep(tier, 1, 2)
+    if how == "unreadable":
+        disk.unreadable.add(at(1).name())
+    else:
+        disk.damage(at(1).name())
+    with pytest.raises(UnreadableError):
+        tier.get(at(1))
+    assert tier.get(at(1)) is None
+    assert tier.get(at(2)) == block(2)
+    assert tier.damaged == 1
 
 
-def test_what_is_before_a_page_that_can_not_be_read_is_kept() -> None:
-    async def main() -> None:
-        class Broken(SimulatedDisk):
-            def scan(self) -> Iterator[tuple[bytes, memoryview]]:
-                yield from list(super().scan())[:2]
-                raise UnreadableError("simulated unreadable page")
+@in_virtual_time
+async def test_what_is_before_a_page_that_can_not_be_read_is_kept() -> None:
+    class Broken(SimulatedDisk):
+        def scan(self) -> Iterator[tuple[bytes, memoryview]]:
+            yield from list(super().scan())[:2]
+            raise UnreadableError("simulated unreadable page")
 
-        disk = Broken()
-        disk.write([(at(n).name(), encode_record(at(n), n, block(n))) for n in range(4)])
-        tier = make_tier(disk, 100)
-        assert (len(tier), tier.damaged) == (2, 1)
-
-    run_virtual(main())
+    disk = Broken()
+    disk.write([(at(n).name(), encode_record(at(n), n, block(n))) for n in range(4)])
+    tier = make_tier(disk, 100)
+    assert (len(tier), tier.damaged) == (2, 1)
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_records_of_nobody_knows_what_are_not_taken(name: bytes, record: bytes) -> None:
+@in_virtual_time
+async def test_records_of_nobody_knows_what_are_not_taken(name: bytes, record: bytes) -> None:
     assume(not name.startswith(NOTE))
-
-    async def main() -> None:
-        disk = SimulatedDisk()
-        disk.write([(name, record)])
-        assert len(make_tier(disk)) == 0
-        assert list(disk.scan()) == []
-
-    run_virtual(main())
+    disk = SimulatedDisk()
+    disk.write([(name, record)])
+    assert len(make_tier(disk)) == 0
+    assert list(disk.scan()) == []
 
 
 @given(st.integers(0, 2**32))
-def test_any_flipped_bit_of_a_record_is_noticed(seed: int) -> None:
-    async def main() -> None:
-        disk = SimulatedDisk(seed=seed)
-        await keep(make_tier(disk), 1)
-        disk.damage(at(1).name())
-        tier = make_tier(disk)
-        if at(1) in tier:  # else it was noticed at the start
-            with pytest.raises(UnreadableError):
-                tier.get(at(1))
-
-    run_virtual(main())
+@in_virtual_time
+async def test_any_flipped_bit_of_a_record_is_noticed(seed: int) -> None:
+    disk = SimulatedDisk(seed=seed)
+    await keep(make_tier(disk), 1)
+    disk.damage(at(1).name())
+    tier = make_tier(disk)
+    if at(1) in tier:  # else it was noticed at the start
+        with pytest.raises(UnreadableError):
+            tier.get(at(1))
 
 
 @pytest.fixture
@@ -239,48 +221,45 @@ def disks(tmp_path: Path) -> Iterator[Callable[[], LmdbDisk]]:
     opened[-1].close()
 
 
-def test_lmdb_commits_in_a_thread_and_keeps_blocks_over_a_restart(disks: Callable[[], LmdbDisk]) -> None:
-    async def main() -> None:
-        tier = SsdTier(disks(), 100 * BLOCK_BYTES)
-        safe = asyncio.Event()
-        tier.keep(at(1), block(1), lambda error: safe.set())
-        assert tier.get(at(1)) == block(1)
-        await asyncio.wait_for(safe.wait(), 60)
-        again = SsdTier(disks(), 100 * BLOCK_BYTES)
-        assert again.get(at(1)) == block(1)
+@in_real_time
+async def test_lmdb_commits_in_a_thread_and_keeps_blocks_over_a_restart(
+    disks: Callable[[], LmdbDisk],
+) -> None:
+    tier = SsdTier(disks(), 100 * BLOCK_BYTES)
+    safe = asyncio.Event()
+    tier.keep(at(1), block(1), lambda error: safe.set())
+    assert tier.get(at(1)) == block(1)
+    await asyncio.wait_for(safe.wait(), 60)
+    again = SsdTier(disks(), 100 * BLOCK_BYTES)
+    assert again.get(at(1)) == block(1)
 
-    asyncio.run(main())
 
-
-def test_a_commit_to_lmdb_is_synced(disks: Callable[[], LmdbDisk]) -> None:
+@in_real_time
+async def test_a_commit_to_lmdb_is_synced(disks: Callable[[], LmdbDisk]) -> None:
     """Each batch is followed by a sync before anyone is told: what LMDB does with it is LMDB's."""
+    calls: list[str] = []
 
-    async def main() -> None:
-        calls: list[str] = []
+    class Watched(LmdbDisk):
+        def write(self, batch: Batch) -> None:
+            calls.append("write")
+            super().write(batch)
 
-        class Watched(LmdbDisk):
-            def write(self, batch: Batch) -> None:
-                calls.append("write")
-                super().write(batch)
+        def sync(self) -> None:
+            calls.append("sync")
+            super().sync()
 
-            def sync(self) -> None:
-                calls.append("sync")
-                super().sync()
+    disk = disks()
+    disk.__class__ = Watched
+    tier = SsdTier(disk, 100 * BLOCK_BYTES)
+    safe = asyncio.Event()
 
-        disk = disks()
-        disk.__class__ = Watched
-        tier = SsdTier(disk, 100 * BLOCK_BYTES)
-        safe = asyncio.Event()
+    def told(error: DiskError | None) -> None:
+        calls.append("told")
+        safe.set()
 
-        def told(error: DiskError | None) -> None:
-            calls.append("told")
-            safe.set()
-
-        tier.keep(at(1), block(1), told)
-        await asyncio.wait_for(safe.wait(), 60)
-        assert calls == ["write", "sync", "told"]
-
-    asyncio.run(main())
+    tier.keep(at(1), block(1), told)
+    await asyncio.wait_for(safe.wait(), 60)
+    assert calls == ["write", "sync", "told"]
 
 
 def test_a_full_lmdb_refuses_and_goes_on(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError
 from hostlib.protocol.hints import Hint
 from hostlib.protocol.tombstones import Tombstone, delete_message
-from hostlib.storage import storage_node, waiting_acks
+from hostlib.storage import storage_node, waiting_acks, waiting_gets
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.sealed import TENANT, fragments, place
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 
@@ -45,7 +46,7 @@ def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
         assert {message.generation for _, message in refused} == {wire.REFUSED_BUSY}
         assert world.nodes[home].stats.overloaded == len(refused)
 
-    monkeypatch.setattr(storage_node, bound, 1 if bound == "MAX_WAITING_GETS" else 4)
+    monkeypatch.setattr(waiting_gets, bound, 1 if bound == "MAX_WAITING_GETS" else 4)
     run_virtual(main())
 
 
@@ -61,188 +62,168 @@ def test_a_busy_home_is_left_for_the_replica_at_once(monkeypatch: pytest.MonkeyP
         assert max(block.elapsed_s for block in blocks) < 0.1
         assert world.client.stats.retransmits == 0
 
-    monkeypatch.setattr(storage_node, "MAX_WAITING_BLOCKS", 1)
+    monkeypatch.setattr(waiting_gets, "MAX_WAITING_BLOCKS", 1)
     run_virtual(main())
 
 
-def test_a_put_that_is_repeated_while_its_block_is_synced_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        world = World(homes=1)
-        (node,), (store,) = world.nodes.values(), world.stores.values()
-        waited: list[object] = []
-        when_safe = store.when_safe
+@in_virtual_time
+async def test_a_put_that_is_repeated_while_its_block_is_synced_waits_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(homes=1)
+    (node,), (store,) = world.nodes.values(), world.stores.values()
+    waited: list[object] = []
+    when_safe = store.when_safe
 
-        def count(place: Place, done: Callable[[DiskError | None], None]) -> None:
-            waited.append(place)
-            when_safe(place, done)
+    def count(place: Place, done: Callable[[DiskError | None], None]) -> None:
+        waited.append(place)
+        when_safe(place, done)
 
-        monkeypatch.setattr(store, "when_safe", count)
-        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-        while not waited:
-            await asyncio.sleep(0.0005)
-        last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
-        for _ in range(50):
-            node._on_datagrams(NODE, [last])
-        await writing
-        assert len(waited) == 1
-
-    run_virtual(main())
-
-
-def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_it_made_it() -> None:
-    async def main() -> None:
-        world = World(homes=1)
-        ((home, node),) = world.nodes.items()
-        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-        while not node._acks:
-            await asyncio.sleep(0.0005)
-        last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
-        other = "10.0.0.77"
-        for _ in range(2):
-            node._on_datagrams(other, [last])
-        await writing
-        (ack,) = [message for to, message in world.sent(home, wire.OP_PUT_ACK) if to == other]
-        assert ack.flags & (wire.FLAG_HELD | wire.FLAG_CREATED) == wire.FLAG_HELD
-
-    run_virtual(main())
+    monkeypatch.setattr(store, "when_safe", count)
+    writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+    while not waited:
+        await asyncio.sleep(0.0005)
+    last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
+    for _ in range(50):
+        node._on_datagrams(NODE, [last])
+    await writing
+    assert len(waited) == 1
 
 
-def test_where_no_more_acknowledgements_may_wait_who_waits_already_gets_its_newest(
+@in_virtual_time
+async def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_it_made_it() -> None:
+    world = World(homes=1)
+    ((home, node),) = world.nodes.items()
+    writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+    while not node._acks:
+        await asyncio.sleep(0.0005)
+    last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
+    other = "10.0.0.77"
+    for _ in range(2):
+        node._on_datagrams(other, [last])
+    await writing
+    (ack,) = [message for to, message in world.sent(home, wire.OP_PUT_ACK) if to == other]
+    assert ack.flags & (wire.FLAG_HELD | wire.FLAG_CREATED) == wire.FLAG_HELD
+
+
+@in_virtual_time
+async def test_where_no_more_acknowledgements_may_wait_who_waits_already_gets_its_newest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each sender has one acknowledgement waiting for a fragment, which echoes what it sent last."""
     monkeypatch.setattr(waiting_acks, "MAX_WAITING_ACKS", 1)
-
-    async def main() -> None:
-        world = World(homes=1)
-        ((home, node),) = world.nodes.items()
-        writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-        while not node._acks:
-            await asyncio.sleep(0.0005)
-        last = world.sent(NODE, wire.OP_PUT)[-1][1]
-        node._on_datagrams("10.0.0.77", [wire.encode(last)])
-        node._on_datagrams(NODE, [wire.encode(last._replace(sequence=99_999))])
-        assert node.stats.overloaded == 1
-        await writing
-        held = [to for to, ack in world.sent(home, wire.OP_PUT_ACK) if ack.flags & wire.FLAG_HELD]
-        assert set(held) == {NODE}
-        assert 99_999 in {ack.sequence for _, ack in world.sent(home, wire.OP_PUT_ACK)}
-
-    run_virtual(main())
+    world = World(homes=1)
+    ((home, node),) = world.nodes.items()
+    writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+    while not node._acks:
+        await asyncio.sleep(0.0005)
+    last = world.sent(NODE, wire.OP_PUT)[-1][1]
+    node._on_datagrams("10.0.0.77", [wire.encode(last)])
+    node._on_datagrams(NODE, [wire.encode(last._replace(sequence=99_999))])
+    assert node.stats.overloaded == 1
+    await writing
+    held = [to for to, ack in world.sent(home, wire.OP_PUT_ACK) if ack.flags & wire.FLAG_HELD]
+    assert set(held) == {NODE}
+    assert 99_999 in {ack.sequence for _, ack in world.sent(home, wire.OP_PUT_ACK)}
 
 
 @pytest.mark.parametrize("bound", ["MAX_WAITING_RECORDS", "MAX_WAITING_ORDERS"])
 @pytest.mark.parametrize("keys", [1, 60])
-def test_what_waits_of_deletions_while_a_disk_does_nothing_is_bounded(
+@in_virtual_time
+async def test_what_waits_of_deletions_while_a_disk_does_nothing_is_bounded(
     monkeypatch: pytest.MonkeyPatch, bound: str, keys: int
 ) -> None:
     """Of made-up ones, of one block or of many, new ones and repeated ones."""
     monkeypatch.setattr(storage_node, bound, 20)
-
-    async def main() -> None:
-        world = World(homes=1)
-        ((home, node),) = world.nodes.items()
-        store = world.stores[home]
-        for number in range(300):
-            place = Place(TENANT, key(number % keys))
-            stone = Tombstone(place, 1 + number // 2, bytes([number % 7]) * 16)
-            node._on_datagrams("10.0.0.66", [delete_message(stone, FRAGMENTS, number)])
-            assert node._orders_waiting <= storage_node.MAX_WAITING_ORDERS
-            assert store.waiting_records <= storage_node.MAX_WAITING_RECORDS + 2
-        assert node.stats.overloaded or node.stats.refused
-        await asyncio.sleep(1)
-        assert (node._orders_waiting, store.waiting_records) == (0, 0)
-        await world.client.put(ref(1000), content(1000), durable=True)
-        assert await world.client.delete(ref(1000))
-
-    run_virtual(main())
+    world = World(homes=1)
+    ((home, node),) = world.nodes.items()
+    store = world.stores[home]
+    for number in range(300):
+        place = Place(TENANT, key(number % keys))
+        stone = Tombstone(place, 1 + number // 2, bytes([number % 7]) * 16)
+        node._on_datagrams("10.0.0.66", [delete_message(stone, FRAGMENTS, number)])
+        assert node._orders_waiting <= storage_node.MAX_WAITING_ORDERS
+        assert store.waiting_records <= storage_node.MAX_WAITING_RECORDS + 2
+    assert node.stats.overloaded or node.stats.refused
+    await asyncio.sleep(1)
+    assert (node._orders_waiting, store.waiting_records) == (0, 0)
+    await world.client.put(ref(1000), content(1000), durable=True)
+    assert await world.client.delete(ref(1000))
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
+@in_virtual_time
+async def test_a_home_says_once_that_a_put_has_made_the_block(durable: bool) -> None:
     """Whoever puts it again, and whatever is sent again meanwhile, did not."""
-
-    async def main() -> None:
-        world = World(homes=2, replicas=2)
-        made = wire.FLAG_HELD | wire.FLAG_CREATED
-        for created in (1, 1):
-            await world.client.put(ref(1), content(1), durable=durable, replicas=2)
-            for home in world.homes(1):
-                acks = [message for _, message in world.sent(home, wire.OP_PUT_ACK)]
-                assert sum(ack.flags & made == made for ack in acks) == created
-        write = next(message.content for _, message in world.sent(world.homes(1)[0], wire.OP_PUT_ACK))
-        assert {message.content for _, message in world.sent(world.homes(1)[1], wire.OP_PUT_ACK)} == {write}
-
-    run_virtual(main())
+    world = World(homes=2, replicas=2)
+    made = wire.FLAG_HELD | wire.FLAG_CREATED
+    for created in (1, 1):
+        await world.client.put(ref(1), content(1), durable=durable, replicas=2)
+        for home in world.homes(1):
+            acks = [message for _, message in world.sent(home, wire.OP_PUT_ACK)]
+            assert sum(ack.flags & made == made for ack in acks) == created
+    write = next(message.content for _, message in world.sent(world.homes(1)[0], wire.OP_PUT_ACK))
+    assert {message.content for _, message in world.sent(world.homes(1)[1], wire.OP_PUT_ACK)} == {write}
 
 
-def test_what_waits_of_lifetimes_while_a_disk_does_nothing_is_bounded(
+@in_virtual_time
+async def test_what_waits_of_lifetimes_while_a_disk_does_nothing_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The sender of the block repeats a lifetime that it can prove."""
     monkeypatch.setattr(storage_node, "MAX_WAITING_ORDERS", 20)
-
-    async def main() -> None:
-        world = World(homes=1)
-        ((home, node),) = world.nodes.items()
-        await world.client.put(ref(1), content(1), durable=True)
-        held = await world.client._deletions.write_at(ref(1), home)
-        assert held is not None
-        order = wire.Message(
-            wire.OP_STAT, key(1), 0, held[1], wire.FLAG_BYPASS | wire.FLAG_HINT, generation=100,
-            content=held[0].write, backlog_ms=Hint.EXPIRE, tenant=TENANT, tag=held[0].proof,
-        )  # fmt: skip
-        for number in range(100):
-            node._on_datagrams("10.0.0.66", [wire.encode(order._replace(sequence=number))])
-        assert node.stats.overloaded == 80
-        await asyncio.sleep(1)
-        assert len([True for to, _ in world.sent(home, wire.OP_FOUND) if to == "10.0.0.66"]) == 20
-        assert node._orders_waiting == 0
-
-    run_virtual(main())
+    world = World(homes=1)
+    ((home, node),) = world.nodes.items()
+    await world.client.put(ref(1), content(1), durable=True)
+    held = await world.client._deletions.write_at(ref(1), home)
+    assert held is not None
+    order = wire.Message(
+        wire.OP_STAT, key(1), 0, held[1], wire.FLAG_BYPASS | wire.FLAG_HINT, generation=100,
+        content=held[0].write, backlog_ms=Hint.EXPIRE, tenant=TENANT, tag=held[0].proof,
+    )  # fmt: skip
+    for number in range(100):
+        node._on_datagrams("10.0.0.66", [wire.encode(order._replace(sequence=number))])
+    assert node.stats.overloaded == 80
+    await asyncio.sleep(1)
+    assert len([True for to, _ in world.sent(home, wire.OP_FOUND) if to == "10.0.0.66"]) == 20
+    assert node._orders_waiting == 0
 
 
-def test_acknowledgements_that_wait_for_a_disk_are_bounded_over_all_blocks(
+@in_virtual_time
+async def test_acknowledgements_that_wait_for_a_disk_are_bounded_over_all_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whoever made them up: a block that is here is acknowledged for fragments that it does not have, too."""
     monkeypatch.setattr(waiting_acks, "MAX_WAITING_ACKS_OF_ALL", 30)
-
-    async def main() -> None:
-        world = World(homes=1)
-        (node,) = world.nodes.values()
-        puts = fragments(wire.OP_PUT, key(1), content(1), flags=wire.FLAG_DURABLE)
-        for number in range(8):
-            made = [wire.encode(put._replace(key=key(number))) for put in puts]
-            node._on_datagrams(NODE, made)
-            for fragment in range(10, 20):
-                again = puts[0]._replace(key=key(number), fragment=fragment, fragments=1000)
-                node._on_datagrams("10.0.0.77", [wire.encode(again)])
-        assert len(node._acks) == 30
-        await asyncio.sleep(1)
-        assert not node._acks
-
-    run_virtual(main())
+    world = World(homes=1)
+    (node,) = world.nodes.values()
+    puts = fragments(wire.OP_PUT, key(1), content(1), flags=wire.FLAG_DURABLE)
+    for number in range(8):
+        made = [wire.encode(put._replace(key=key(number))) for put in puts]
+        node._on_datagrams(NODE, made)
+        for fragment in range(10, 20):
+            again = puts[0]._replace(key=key(number), fragment=fragment, fragments=1000)
+            node._on_datagrams("10.0.0.77", [wire.encode(again)])
+    assert len(node._acks) == 30
+    await asyncio.sleep(1)
+    assert not node._acks
 
 
-def test_a_wrong_proof_has_no_block_read_from_the_disk() -> None:
+@in_virtual_time
+async def test_a_wrong_proof_has_no_block_read_from_the_disk() -> None:
     """Else anybody has a home read its largest blocks, at once and before what others wait for."""
-
-    async def main() -> None:
-        world = World(homes=1, dram_bytes=1)
-        ((home, node),) = world.nodes.items()
-        for number in (1, 2):
-            await world.client.put(ref(number), content(number), durable=True)
-        held = await world.client._deletions.write_at(ref(1), home)
-        assert held is not None
-        await world.client.get(ref(2))
-        disk, name = world.disks[home], place(key(1)).name()
-        disk._seen[name] = disk._seen[name][:-1] + bytes([disk._seen[name][-1] ^ 1])
-        wrong = held[0]._replace(proof=bytes(16))
-        node._on_datagrams("10.0.0.66", [delete_message(wrong, FRAGMENTS, 0)])
-        assert [m.generation for _, m in world.sent(home, wire.OP_REFUSED)] == [wire.REFUSED_PROOF]
-        assert world.holders(1) == [home]
-        node._on_datagrams(NODE, [delete_message(held[0], FRAGMENTS, 0)])
-        assert not world.holders(1)
-
-    run_virtual(main())
+    world = World(homes=1, dram_bytes=1)
+    ((home, node),) = world.nodes.items()
+    for number in (1, 2):
+        await world.client.put(ref(number), content(number), durable=True)
+    held = await world.client._deletions.write_at(ref(1), home)
+    assert held is not None
+    await world.client.get(ref(2))
+    disk, name = world.disks[home], place(key(1)).name()
+    disk._seen[name] = disk._seen[name][:-1] + bytes([disk._seen[name][-1] ^ 1])
+    wrong = held[0]._replace(proof=bytes(16))
+    node._on_datagrams("10.0.0.66", [delete_message(wrong, FRAGMENTS, 0)])
+    assert [m.generation for _, m in world.sent(home, wire.OP_REFUSED)] == [wire.REFUSED_PROOF]
+    assert world.holders(1) == [home]
+    node._on_datagrams(NODE, [delete_message(held[0], FRAGMENTS, 0)])
+    assert not world.holders(1)

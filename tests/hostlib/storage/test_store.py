@@ -13,6 +13,7 @@ from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.store import BlockStore
 from hostlib.storage.store_options import Kept, StoreOptions
+from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments, place
 
@@ -195,71 +196,63 @@ def test_preloading_without_ssd_keeps_the_youngest() -> None:
     assert [n for n in range(5) if read(store, n) is not None] == [3, 4]
 
 
-def test_a_durable_put_waits_for_the_disk_and_one_without_a_disk_is_refused() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        store = make_store(disk)
-        outcomes = [store.put_fragment(message).kept for message in puts(1, durable=True)]
-        assert outcomes == [Kept.RECEIVED, Kept.RECEIVED, Kept.COMMITTING]
-        safe: list[object] = []
-        store.when_safe(place(key(1)), safe.append)
-        assert safe == []
+@in_virtual_time
+async def test_a_durable_put_waits_for_the_disk_and_one_without_a_disk_is_refused() -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk)
+    outcomes = [store.put_fragment(message).kept for message in puts(1, durable=True)]
+    assert outcomes == [Kept.RECEIVED, Kept.RECEIVED, Kept.COMMITTING]
+    safe: list[object] = []
+    store.when_safe(place(key(1)), safe.append)
+    assert safe == []
+    await asyncio.sleep(0.1)
+    assert safe == [None]
+    disk.power_cut(keep=False)
+    assert list(disk.scan()) != []
+    refused = make_store().put_fragment(puts(1, durable=True)[0])
+    assert refused == (Kept.REFUSED, 0, wire.REFUSED_FULL)
+
+
+@in_virtual_time
+async def test_a_block_in_memory_can_be_made_durable_later() -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk)
+    put(store, 1)
+    assert store.put_fragment(puts(1, durable=True)[0]).kept is Kept.COMMITTING
+    safe: list[object] = []
+    store.when_safe(place(key(1)), safe.append)
+    await asyncio.sleep(0.1)
+    assert safe == [None]
+    assert len(list(disk.scan())) == 1
+
+
+@in_virtual_time
+async def test_a_record_that_nothing_else_has_is_looked_at_and_dropped_if_it_is_damaged() -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk, dram=2)
+    for number in (1, 2, 3):
+        for message in puts(number, durable=True):
+            store.put_fragment(message)
         await asyncio.sleep(0.1)
-        assert safe == [None]
-        disk.power_cut(keep=False)
-        assert list(disk.scan()) != []
-        refused = make_store().put_fragment(puts(1, durable=True)[0])
-        assert refused == (Kept.REFUSED, 0, wire.REFUSED_FULL)
-
-    run_virtual(main())
-
-
-def test_a_block_in_memory_can_be_made_durable_later() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        store = make_store(disk)
-        put(store, 1)
-        assert store.put_fragment(puts(1, durable=True)[0]).kept is Kept.COMMITTING
-        safe: list[object] = []
-        store.when_safe(place(key(1)), safe.append)
-        await asyncio.sleep(0.1)
-        assert safe == [None]
-        assert len(list(disk.scan())) == 1
-
-    run_virtual(main())
+    on_disk_only, in_both = (place(key(number)) for number in (1, 3))
+    assert store.on_ssd_only(on_disk_only)
+    assert not store.drop_if_damaged(on_disk_only)
+    for one in (on_disk_only, in_both):
+        disk.damage(one.name())
+    assert store.drop_if_damaged(on_disk_only)
+    assert on_disk_only not in store
+    assert not store.drop_if_damaged(in_both)
+    assert in_both in store
+    assert not make_store().drop_if_damaged(on_disk_only)
 
 
-def test_a_record_that_nothing_else_has_is_looked_at_and_dropped_if_it_is_damaged() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        store = make_store(disk, dram=2)
-        for number in (1, 2, 3):
-            for message in puts(number, durable=True):
-                store.put_fragment(message)
-            await asyncio.sleep(0.1)
-        on_disk_only, in_both = (place(key(number)) for number in (1, 3))
-        assert store.on_ssd_only(on_disk_only)
-        assert not store.drop_if_damaged(on_disk_only)
-        for one in (on_disk_only, in_both):
-            disk.damage(one.name())
-        assert store.drop_if_damaged(on_disk_only)
-        assert on_disk_only not in store
-        assert not store.drop_if_damaged(in_both)
-        assert in_both in store
-        assert not make_store().drop_if_damaged(on_disk_only)
-
-    run_virtual(main())
-
-
-def test_a_clean_stop_puts_dram_on_disk() -> None:
-    async def main() -> None:
-        disk = SimulatedDisk()
-        store = make_store(disk)
-        for number in range(3):
-            put(store, number)
-        store.flush()
-        disk.power_cut(keep=False)
-        again = make_store(disk)
-        assert [read(again, number) for number in range(3)] == [content(number) for number in range(3)]
-
-    run_virtual(main())
+@in_virtual_time
+async def test_a_clean_stop_puts_dram_on_disk() -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk)
+    for number in range(3):
+        put(store, number)
+    store.flush()
+    disk.power_cut(keep=False)
+    again = make_store(disk)
+    assert [read(again, number) for number in range(3)] == [content(number) for number in range(3)]

@@ -18,7 +18,8 @@ from hostlib.native.python_sockets import UDP_GRO
 from hostlib.protocol.errors import ConfigError
 from hostlib.protocol.wire import KV_PORT, Buffer
 from hostlib.transport.endpoint import EndpointOptions, UdpEndpoint
-from tests.hostlib.loopback import own_address, until
+from tests.asynchronous import in_real_time, until
+from tests.hostlib.loopback import own_address
 
 pytestmark = pytest.mark.usefixtures("either_core")
 
@@ -49,15 +50,12 @@ class Pair:
 IP_MTU_DISCOVER, IP_PMTUDISC_INTERFACE = 10, 4
 
 
-def test_no_icmp_message_makes_it_send_in_parts_or_nothing() -> None:
+@in_real_time
+async def test_no_icmp_message_makes_it_send_in_parts_or_nothing() -> None:
     """Any host may send one; `make intruders ATTACKS=frag_needed` does, on a real network."""
-
-    async def main() -> None:
-        with Pair() as pair:
-            how = pair.sender._socket.getsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER)
-            assert how == IP_PMTUDISC_INTERFACE
-
-    asyncio.run(main())
+    with Pair() as pair:
+        how = pair.sender._socket.getsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER)
+        assert how == IP_PMTUDISC_INTERFACE
 
 
 UDP_NO_CHECK6_RX = 102
@@ -66,19 +64,17 @@ MIXED = [bytes([n]) * length for n, length in enumerate([560] * 20 + [48] * 3 + 
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 8 * 602, 64_000])
-def test_datagrams_arrive_as_they_were_sent(batch_bytes: int) -> None:
-    async def main() -> None:
-        with Pair(EndpointOptions(batch_bytes=batch_bytes)) as pair:
-            pair.sender.send(pair.destination, MIXED)
-            await until(lambda: len(pair.arrived) == len(MIXED))
-            assert pair.arrived == MIXED
-            assert pair.sources == {pair.source}
-            sent, received = pair.sender.stats, pair.receiver.stats
-            assert sent.sent == received.received == len(MIXED)
-            assert sent.sent_bytes == received.received_bytes == sum(map(len, MIXED))
-            assert sent.egress_frame_bytes == sum(42 + len(datagram) for datagram in MIXED)
-
-    asyncio.run(main())
+@in_real_time
+async def test_datagrams_arrive_as_they_were_sent(batch_bytes: int) -> None:
+    with Pair(EndpointOptions(batch_bytes=batch_bytes)) as pair:
+        pair.sender.send(pair.destination, MIXED)
+        await until(lambda: len(pair.arrived) == len(MIXED))
+        assert pair.arrived == MIXED
+        assert pair.sources == {pair.source}
+        sent, received = pair.sender.stats, pair.receiver.stats
+        assert sent.sent == received.received == len(MIXED)
+        assert sent.sent_bytes == received.received_bytes == sum(map(len, MIXED))
+        assert sent.egress_frame_bytes == sum(42 + len(datagram) for datagram in MIXED)
 
 
 @pytest.mark.parametrize(("link_bit_s", "datagrams"), [(0.0, 64), (1e9, 64), (20e6, 4), (5e6, 1), (1e3, 1)])
@@ -175,43 +171,36 @@ def test_a_full_socket_makes_datagrams_wait_in_order(
     asyncio.run(main())
 
 
-def test_what_waits_is_handed_over_at_once_by_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_real_time
+async def test_what_waits_is_handed_over_at_once_by_sender(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hostlib.transport.endpoint.UDP_GRO", UDP_NO_CHECK6_RX)
-
-    async def main() -> None:
-        calls: list[tuple[str, list[bytes]]] = []
-        with Pair() as pair, contextlib.closing(UdpEndpoint(own_address())) as other:
-            pair.receiver.set_receiver(lambda source, some: calls.append((source, [bytes(d) for d in some])))
-            for number in range(6):
-                pair.sender.send(pair.destination, [bytes([number]) * 10])
-                pair.sender._flush()
-                other.send(pair.destination, [bytes([100 + number]) * 20])
-                other._flush()
-            await until(lambda: len(calls) == 2)
-            assert calls[0] == (pair.source, [bytes([number]) * 10 for number in range(6)])
-            assert calls[1][1] == [bytes([100 + number]) * 20 for number in range(6)]
-
-    asyncio.run(main())
+    calls: list[tuple[str, list[bytes]]] = []
+    with Pair() as pair, contextlib.closing(UdpEndpoint(own_address())) as other:
+        pair.receiver.set_receiver(lambda source, some: calls.append((source, [bytes(d) for d in some])))
+        for number in range(6):
+            pair.sender.send(pair.destination, [bytes([number]) * 10])
+            pair.sender._flush()
+            other.send(pair.destination, [bytes([100 + number]) * 20])
+            other._flush()
+        await until(lambda: len(calls) == 2)
+        assert calls[0] == (pair.source, [bytes([number]) * 10 for number in range(6)])
+        assert calls[1][1] == [bytes([100 + number]) * 20 for number in range(6)]
 
 
-def test_the_queue_is_bounded() -> None:
-    async def main() -> None:
-        with Pair(EndpointOptions(queue_datagrams=10)) as pair:
-            pair.sender.send(pair.destination, MIXED)
-            await until(lambda: len(pair.arrived) == 10)
-            assert pair.sender.stats.queue_drops == len(MIXED) - 10
-
-    asyncio.run(main())
+@in_real_time
+async def test_the_queue_is_bounded() -> None:
+    with Pair(EndpointOptions(queue_datagrams=10)) as pair:
+        pair.sender.send(pair.destination, MIXED)
+        await until(lambda: len(pair.arrived) == 10)
+        assert pair.sender.stats.queue_drops == len(MIXED) - 10
 
 
-def test_what_cannot_be_sent_is_counted() -> None:
-    async def main() -> None:
-        with Pair() as pair:
-            pair.sender.send("255.255.255.255", [b"no broadcast from here"] * 3)
-            await until(lambda: pair.sender.stats.queue_drops == 3)
-            assert pair.sender.queued_bytes == 0
-
-    asyncio.run(main())
+@in_real_time
+async def test_what_cannot_be_sent_is_counted() -> None:
+    with Pair() as pair:
+        pair.sender.send("255.255.255.255", [b"no broadcast from here"] * 3)
+        await until(lambda: pair.sender.stats.queue_drops == 3)
+        assert pair.sender.queued_bytes == 0
 
 
 def test_a_refused_datagram_takes_no_other_with_it(
@@ -235,57 +224,49 @@ def test_a_refused_datagram_takes_no_other_with_it(
     asyncio.run(main())
 
 
-def test_datagrams_from_another_port_are_dropped() -> None:
-    async def main() -> None:
-        with Pair() as pair, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-            stranger.bind((pair.source, 0))
-            stranger.sendto(b"from the wrong port", (pair.destination, KV_PORT))
-            stranger.sendto(b"", (pair.destination, KV_PORT))
-            await until(lambda: pair.receiver.stats.foreign == 2)
-            assert pair.arrived == []
-
-    asyncio.run(main())
+@in_real_time
+async def test_datagrams_from_another_port_are_dropped() -> None:
+    with Pair() as pair, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.bind((pair.source, 0))
+        stranger.sendto(b"from the wrong port", (pair.destination, KV_PORT))
+        stranger.sendto(b"", (pair.destination, KV_PORT))
+        await until(lambda: pair.receiver.stats.foreign == 2)
+        assert pair.arrived == []
 
 
-def test_datagrams_that_found_no_room_are_counted() -> None:
-    async def main() -> None:
-        options = EndpointOptions(receive_buffer_bytes=4096, queue_datagrams=1000)
-        with Pair(options) as pair:
-            pair.sender.send(pair.destination, [bytes(560)] * 1000)
-            await until(lambda: pair.sender.stats.sent == 1000)
-            await until(lambda: bool(pair.arrived))
-            pair.sender.send(pair.destination, [b"the last one tells"])
-            await until(lambda: pair.arrived[-1] == b"the last one tells")
-            assert pair.receiver.stats.socket_drops > 0
-
-    asyncio.run(main())
+@in_real_time
+async def test_datagrams_that_found_no_room_are_counted() -> None:
+    options = EndpointOptions(receive_buffer_bytes=4096, queue_datagrams=1000)
+    with Pair(options) as pair:
+        pair.sender.send(pair.destination, [bytes(560)] * 1000)
+        await until(lambda: pair.sender.stats.sent == 1000)
+        await until(lambda: bool(pair.arrived))
+        pair.sender.send(pair.destination, [b"the last one tells"])
+        await until(lambda: pair.arrived[-1] == b"the last one tells")
+        assert pair.receiver.stats.socket_drops > 0
 
 
-def test_an_address_that_is_taken_is_an_error() -> None:
-    async def main() -> None:
-        with Pair() as pair, pytest.raises(ConfigError, match="in use"):
-            UdpEndpoint(pair.source)
-
-    asyncio.run(main())
+@in_real_time
+async def test_an_address_that_is_taken_is_an_error() -> None:
+    with Pair() as pair, pytest.raises(ConfigError, match="in use"):
+        UdpEndpoint(pair.source)
 
 
-def test_a_receiver_that_fails_keeps_nobody_else_from_sending() -> None:
-    async def main() -> None:
-        failures: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
-        with Pair() as pair:
-            heard: list[str] = []
+@in_real_time
+async def test_a_receiver_that_fails_keeps_nobody_else_from_sending() -> None:
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    with Pair() as pair:
+        heard: list[str] = []
 
-            def fails(source: str, datagrams: Sequence[Buffer]) -> None:
-                pair.receiver.send(source, [b"before"])
-                pair.receiver.soon(lambda: heard.append("behind"))
-                raise ValueError
+        def fails(source: str, datagrams: Sequence[Buffer]) -> None:
+            pair.receiver.send(source, [b"before"])
+            pair.receiver.soon(lambda: heard.append("behind"))
+            raise ValueError
 
-            answers: list[bytes] = []
-            pair.sender.set_receiver(lambda source, some: answers.extend(map(bytes, some)))
-            pair.receiver.set_receiver(fails)
-            pair.sender.send(pair.destination, [b"question"])
-            await until(lambda: answers == [b"before"] and heard == ["behind"])
-            assert len(failures) == 1
-
-    asyncio.run(main())
+        answers: list[bytes] = []
+        pair.sender.set_receiver(lambda source, some: answers.extend(map(bytes, some)))
+        pair.receiver.set_receiver(fails)
+        pair.sender.send(pair.destination, [b"question"])
+        await until(lambda: answers == [b"before"] and heard == ["behind"])
+        assert len(failures) == 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from hostlib.protocol import wire
 from hostlib.transport.shared_endpoint import SharedEndpoint
+from tests.asynchronous import in_real_time
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.world import key
 
@@ -18,46 +18,42 @@ def message(op: int, number: int) -> bytes:
     return wire.encode(wire.Message(op, key(number), 0, 1, value=value, content=1))
 
 
-def test_each_side_gets_its_part_in_order_and_both_send() -> None:
-    async def main() -> None:
-        network = MemoryNetwork()
-        shared = SharedEndpoint(network.port(HERE))
-        got: list[tuple[str, str, int]] = []
+@in_real_time
+async def test_each_side_gets_its_part_in_order_and_both_send() -> None:
+    network = MemoryNetwork()
+    shared = SharedEndpoint(network.port(HERE))
+    got: list[tuple[str, str, int]] = []
 
-        def of(side: str) -> None:
-            def receive(address: str, datagrams: Sequence[wire.Buffer]) -> None:
-                got.extend((side, address, wire.op_of(datagram)) for datagram in datagrams)
+    def of(side: str) -> None:
+        def receive(address: str, datagrams: Sequence[wire.Buffer]) -> None:
+            got.extend((side, address, wire.op_of(datagram)) for datagram in datagrams)
 
-            getattr(shared, side).set_receiver(receive)
+        getattr(shared, side).set_receiver(receive)
 
-        of("client")
-        of("answering")
-        ops = [
-            wire.OP_GET,
-            wire.OP_STAT,
-            wire.OP_VALUE,
-            wire.OP_PUT,
-            wire.OP_GET,
-            wire.OP_LIST,
-            wire.OP_FOUND,
-        ]
-        datagrams = [message(op, number) for number, op in enumerate(ops)]
-        network.deliver_burst(THERE, HERE, [*datagrams, b"", b"x"])
-        asked = {wire.OP_GET, wire.OP_STAT}
-        expected = [("answering" if op in asked else "client", THERE, op) for op in ops]
-        assert got == [*expected, ("client", THERE, 0), ("client", THERE, 0)]
-        for side in (shared.client, shared.answering):
-            side.send(THERE, [datagrams[0]])
-        assert [destination for _, destination, _ in network.log] == [THERE, THERE]
-
-    asyncio.run(main())
+    of("client")
+    of("answering")
+    ops = [
+        wire.OP_GET,
+        wire.OP_STAT,
+        wire.OP_VALUE,
+        wire.OP_PUT,
+        wire.OP_GET,
+        wire.OP_LIST,
+        wire.OP_FOUND,
+    ]
+    datagrams = [message(op, number) for number, op in enumerate(ops)]
+    network.deliver_burst(THERE, HERE, [*datagrams, b"", b"x"])
+    asked = {wire.OP_GET, wire.OP_STAT}
+    expected = [("answering" if op in asked else "client", THERE, op) for op in ops]
+    assert got == [*expected, ("client", THERE, 0), ("client", THERE, 0)]
+    for side in (shared.client, shared.answering):
+        side.send(THERE, [datagrams[0]])
+    assert [destination for _, destination, _ in network.log] == [THERE, THERE]
 
 
-def test_what_comes_before_anybody_listens_is_dropped() -> None:
-    async def main() -> None:
-        network = MemoryNetwork()
-        shared = SharedEndpoint(network.port(HERE))
-        network.deliver(THERE, HERE, message(wire.OP_GET, 1))
-        assert shared.client.queued_bytes == shared.answering.queued_bytes == 0
-
-    asyncio.run(main())
+@in_real_time
+async def test_what_comes_before_anybody_listens_is_dropped() -> None:
+    network = MemoryNetwork()
+    shared = SharedEndpoint(network.port(HERE))
+    network.deliver(THERE, HERE, message(wire.OP_GET, 1))
+    assert shared.client.queued_bytes == shared.answering.queued_bytes == 0

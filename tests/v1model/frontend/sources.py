@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from v1model.frontend.lexer import Token
 
 BAD = Path(__file__).parent / "bad"
+MISTAKES = Path(__file__).parent / "mistakes"
 
 
 def parsed(source: str) -> ast.Program:
@@ -60,3 +61,30 @@ def constant(source: str, name: str = "x", library: str = "") -> Any:
 def value(expression: str, kind: str = "int") -> Any:
     """The value of a constant expression of the given type."""
     return constant(f"const {kind} x = {expression};")
+
+
+def mistake(name: str, folder: Path) -> tuple[Path, str]:
+    """Write the program with a mistake into a folder; return its path, and what the compiler says of it.
+
+    `mistakes/NAME.txt` has both: how it differs from `mistakes/program.p4`, as a patch whose hunks @@ parts,
+    an empty line, and what is said. A program that has little in common with that one is in `NAME.p4`.
+    """
+    change, _, said = (MISTAKES / f"{name}.txt").read_text().partition("\n\n")
+    whole = MISTAKES / f"{name}.p4"
+    program = folder / whole.name
+    program.write_text(
+        whole.read_text() if whole.exists() else changed((MISTAKES / "program.p4").read_text(), change)
+    )
+    return program, said
+
+
+def changed(text: str, patch: str) -> str:
+    """Return a text with the hunks of a patch applied: each to the first place behind the last that fits."""
+    done = ""
+    for hunk in patch.split("\n@@\n"):
+        lines = hunk.splitlines()
+        old, new = ("".join(f"{line[1:]}\n" for line in lines if line[0] in side) for side in (" -", " +"))
+        before, found, text = text.partition(old)
+        assert found, f"no such lines: {old}"
+        done += before + new
+    return done + text

@@ -34,7 +34,7 @@ SIZE_METHODS = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBy
 
 
 def check_builtin(c: Context, node: ast.Call, callee: ast.Member) -> ast.Call:
-    """A call `base.member(...)` whose base is checked and no extern object."""
+    """Check a call `base.member(...)` whose base is checked and no extern object."""
     base, name = callee.base.type, callee.member
     node.kind = "builtin"
     is_type = isinstance(callee.base, ast.TypeName)
@@ -100,7 +100,7 @@ def _size(node: ast.Call, base: Type, name: str) -> ast.Call:
 
 
 def size_bits(found: Type, *, largest: bool) -> int | None:
-    """The bits of a value with all varbits empty, or full; None where a type has no size."""
+    """Return the bits of a value with all varbits empty, or full; None where a type has no size."""
     match found:
         case BitType(width):
             return width

@@ -159,7 +159,7 @@ _PLACES = {"action": "an action", "function": "a function", "state": "a state of
 
 
 def apply_result(c: Context, table: ast.TableDeclaration) -> RecordType:
-    """The struct that applying a table yields: hit, miss, and action_run as an enum of its actions."""
+    """Return the struct that applying a table yields: hit, miss, and action_run as an enum of its actions."""
     if (found := c.nominal.get(table)) is None:
         names = [reference.name.name for reference in table.actions]
         enum = ast.EnumDeclaration(table.span, f"action_list({table.name})", dict.fromkeys(names))
@@ -188,7 +188,7 @@ def _constructor_call(c: Context, node: ast.Call, callee: ast.TypeName) -> ast.C
 def construct(
     c: Context, ref: ast.TypeRef, node: ast.Node, arguments: list[ast.Argument]
 ) -> tuple[list[ast.Argument], DeclaredType]:
-    """The arguments in order and the complete type of an instance."""
+    """Return the arguments in order and the complete type of an instance."""
     found = resolve.resolve(c, ref)
     if not isinstance(found, DeclaredType):
         raise CompileError(f"{show(found)} cannot be instantiated", ref.span)

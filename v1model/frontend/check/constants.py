@@ -63,7 +63,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def fold_binary(node: ast.Binary) -> object | None:
-    """The value of a checked binary expression, None if an operand has none."""
+    """Return the value of a checked binary expression, None if an operand has none."""
     left, right = node.left.constant, node.right.constant
     if node.operator in ("&&", "||") and isinstance(left, bool):
         # The other operand is not evaluated, so it need not be known.
@@ -126,7 +126,7 @@ def fold_unary(node: ast.Unary) -> object | None:
 
 
 def fold_cast(value: object | None, target: Type) -> object | None:
-    """The value of a cast of a known value to `target`."""
+    """Return the value of a cast of a known value to `target`."""
     if not isinstance(value, int):
         return value
     match target:
@@ -140,7 +140,7 @@ def fold_cast(value: object | None, target: Type) -> object | None:
 
 
 def require_int(node: ast.Expression, what: str) -> int:
-    """The value of a checked expression that must be a compile-time-known integer."""
+    """Return the value of a checked expression that must be a compile-time-known integer."""
     value = node.constant
     if isinstance(value, bool) or not isinstance(value, int):
         raise CompileError(f"{what} must be a compile-time-known integer", node.span)
@@ -148,7 +148,7 @@ def require_int(node: ast.Expression, what: str) -> int:
 
 
 def is_compile_time(node: ast.Expression) -> bool:
-    """Whether the value is known once the program is instantiated (spec section 18.1)."""
+    """Return whether the value is known once the program is instantiated (spec section 18.1)."""
     if node.constant is not None:
         return True
     match node:

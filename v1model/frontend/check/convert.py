@@ -25,7 +25,7 @@ from v1model.frontend.types import (
 
 
 def convert(node: ast.Expression, target: Type) -> ast.Expression:
-    """A checked expression as a value of `target`; wraps it in a Cast where P4 converts by itself."""
+    """Return a checked expression as a value of `target`, wrapped in a Cast where P4 converts by itself."""
     if node.type == target or target == DONT_CARE:
         return node
     match node:
@@ -85,7 +85,7 @@ def refuse_cut_key(key: ast.Expression) -> None:
 
 
 def is_header(found: Type | None) -> bool:
-    """Whether the type is a header or a header union."""
+    """Return whether the type is a header or a header union."""
     return isinstance(found, RecordType) and found.kind != "struct"
 
 
@@ -139,7 +139,7 @@ def _convert_list(node: ast.ListExpression, target: Type) -> ast.Expression | No
 
 
 def list_constant(node: ast.ListExpression) -> tuple[object, ...] | None:
-    """The elements' values if all are known."""
+    """Return the elements' values if all are known."""
     values = tuple(element.constant for element in node.elements)
     return None if node.has_rest or None in values else values
 
@@ -197,7 +197,7 @@ def _is_bool_constant(operand: ast.Expression, target: Type) -> bool:
 
 
 def can_cast(source: Type | None, target: Type) -> bool:
-    """Whether a cast from `source` to `target` may be written."""
+    """Return whether a cast from `source` to `target` may be written."""
     if source == target:
         return True
     match source, target:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def check_function(c: Context, node: ast.FunctionDeclaration) -> None:
-    """A function with a body, or an extern function; declared behind its body, so it cannot recur."""
+    """Check a function with a body, or an extern function; it is declared behind its body, so it cannot
+    recur."""
     _check_prototype(c, node)
     values.check_annotations(c, node.annotations)
     c.declare(node)
@@ -68,7 +69,7 @@ def _check_action_parameters(node: ast.ActionDeclaration) -> None:
 
 
 def check_extern(c: Context, node: ast.ExternDeclaration) -> None:
-    """An extern object: its name is known in its own methods."""
+    """Check an extern object, whose name is known in its own methods."""
     c.declare(node)
     with c.nested():
         c.declare_type_variables(node.type_parameters, node.span)

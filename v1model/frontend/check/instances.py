@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_instantiation(c: Context, node: ast.Instantiation) -> None:
-    """An instance, and the methods that its initialiser implements."""
+    """Check an instance, and the methods that its initialiser implements."""
     node.arguments, found = calls.construct(c, node.type_ref, node, node.arguments)
     if c.place == "program" and isinstance(found.declaration, ast.ParserDeclaration | ast.ControlDeclaration):
         hint = "instantiate it in a control or parser, or as an argument of the package"

@@ -28,7 +28,7 @@ PARSER_PLACES = frozenset({"parser", "state"})
 
 
 def check_member(c: Context, node: ast.Member) -> ast.Expression:
-    """A field, a member of an enum or of error, or a property of a stack."""
+    """Check a field, a member of an enum or of error, or a property of a stack; return it with its type."""
     if isinstance(node.base, ast.TypeName):
         return _member_of_type(c, node, node.base)
     node.base = check(c, node.base)
@@ -45,7 +45,7 @@ def check_member(c: Context, node: ast.Member) -> ast.Expression:
 
 
 def is_action_run(node: ast.Expression) -> bool:
-    """Whether the checked expression is `table.apply().action_run`."""
+    """Return whether the checked expression is `table.apply().action_run`."""
     return (
         isinstance(node, ast.Member)
         and node.member == "action_run"
@@ -55,7 +55,7 @@ def is_action_run(node: ast.Expression) -> bool:
 
 
 def no_member(node: ast.Member, names: Iterable[str]) -> CompileError:
-    """The error for a member that the base does not have."""
+    """Return the error for a member that the base does not have."""
     close = difflib.get_close_matches(node.member, list(names), n=1)
     hint = f"did you mean {close[0]!r}?" if close else ""
     if (

@@ -36,7 +36,7 @@ SATURATING = frozenset({"|+|", "|-|"})
 
 
 def check_binary(node: ast.Binary) -> ast.Expression:
-    """A binary expression whose operands are checked."""
+    """Check a binary expression whose operands are checked, and return it with its type."""
     if node.operator in LOGICAL:
         node.left, node.right = convert(node.left, BoolType()), convert(node.right, BoolType())
         node.type = BoolType()
@@ -55,7 +55,7 @@ def check_binary(node: ast.Binary) -> ast.Expression:
 
 
 def check_unary(node: ast.Unary) -> ast.Expression:
-    """A unary expression whose operand is checked."""
+    """Check a unary expression whose operand is checked, and return it with its type."""
     if node.operator == "!":
         node.operand = convert(node.operand, BoolType())
     else:
@@ -68,7 +68,7 @@ def check_unary(node: ast.Unary) -> ast.Expression:
 
 
 def check_ternary(node: ast.Ternary) -> ast.Expression:
-    """A conditional expression whose operands are checked."""
+    """Check a conditional expression whose operands are checked, and return it with its type."""
     node.then, node.otherwise = _same_type(node.then, node.otherwise, node)
     if isinstance(node.then.type, IntegerType) and node.condition.constant is None:
         raise CompileError("one of the two values needs a width", node.span, "as in 8w1")

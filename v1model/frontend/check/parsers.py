@@ -33,7 +33,7 @@ FINAL_STATES = frozenset({"accept", "reject"})
 
 
 def check_parser(c: Context, node: ast.ParserDeclaration) -> None:
-    """A parser type, or a parser."""
+    """Check a parser type, or a parser."""
     with c.inside("parser"):
         c.declare_type_variables(node.type_parameters, node.span)
         values.check_parameters(c, node.parameters)
@@ -130,7 +130,7 @@ def _check_next_state(case: ast.SelectCase, names: set[str]) -> None:
 
 
 def require_matchable(node: ast.Expression, what: str) -> Type:
-    """The type of a checked expression that values can be matched with."""
+    """Return the type of a checked expression that values can be matched with."""
     if node.type is None or not _is_matchable(node.type):
         raise CompileError(f"{what} cannot be used with {show(node.type)}", node.span)
     return node.type
@@ -145,7 +145,8 @@ def _is_matchable(found: Type) -> bool:
 def check_keys(
     c: Context, keys: list[ast.Expression], types: list[Type], span: ast.Span
 ) -> list[ast.Expression]:
-    """The keys of a select case or an entry, one for each type; a lone `_` stands for all."""
+    """Check the keys of a select case or an entry and return them, one for each type; a lone `_` stands for
+    all."""
     if len(keys) == 1 and len(types) > 1 and isinstance(keys[0], ast.DefaultExpression):
         keys = [ast.DefaultExpression(keys[0].span) for _ in types]
     if len(keys) == 1 and isinstance(keys[0], ast.ListExpression) and not isinstance(types[0], TupleType):

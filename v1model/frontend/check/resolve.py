@@ -51,7 +51,7 @@ _PLAIN: dict[str, Type] = {
 
 
 def resolve(c: Context, ref: ast.TypeRef) -> Type:
-    """The type that `ref` means here; kept in `ref.resolved`."""
+    """Return the type that `ref` means here; kept in `ref.resolved`."""
     match ref:
         case ast.BaseTypeRef():
             found = _base_type(c, ref)
@@ -145,7 +145,7 @@ def _record_type(
 
 
 def can_be_field(kind: str, found: Type) -> bool:
-    """Whether a struct, header or header_union can have a field of the type."""
+    """Return whether a struct, header or header_union can have a field of the type."""
     if kind == "struct":
         return not isinstance(found, DeclaredType | VoidType)
     if kind == "header_union":
@@ -197,7 +197,8 @@ def _stack_type(c: Context, ref: ast.StackTypeRef) -> Type:
 
 
 def complete(c: Context, ref: ast.TypeRef) -> Type:
-    """A type of which values exist: every type parameter has its argument."""
+    """Return the type that a reference names, of which values exist: every type parameter has its
+    argument."""
     found = resolve(c, ref)
     if isinstance(found, DeclaredType):
         expected = getattr(found.declaration, "type_parameters", [])
@@ -207,7 +208,7 @@ def complete(c: Context, ref: ast.TypeRef) -> Type:
 
 
 def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
-    """A type that variables, fields and run-time parameters may have."""
+    """Return a type that variables, fields and run-time parameters may have."""
     found = complete(c, ref)
     if isinstance(found, _COMPILE_TIME_TYPES):
         hint = "give it a width, as in bit<32>" if isinstance(found, IntegerType) else ""

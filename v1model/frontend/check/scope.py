@@ -48,7 +48,7 @@ class Scope:
         return None
 
     def names(self, kinds: Kinds) -> set[str]:
-        """All names of these kinds that can be used here."""
+        """Return all names of these kinds that can be used here."""
         names = {name for name, symbol in self.symbols.items() if isinstance(symbol, kinds)}
         return names | (self.parent.names(kinds) if self.parent else set())
 
@@ -91,7 +91,7 @@ class Context:
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """A scope inside the present one."""
+        """Be in a scope inside the present one, in the `with` block."""
         self.scope = Scope(self.scope)
         try:
             yield
@@ -101,7 +101,7 @@ class Context:
 
     @contextmanager
     def inside(self, place: str, return_type: Type | None = None) -> Iterator[None]:
-        """A nested scope in another kind of code."""
+        """Be in a nested scope in another kind of code, in the `with` block."""
         before = self.place, self.return_type, self.loop_depth
         self.place, self.return_type, self.loop_depth = place, return_type, 0
         try:
@@ -120,8 +120,8 @@ class Context:
             self.declarations.pop()
 
     def lookup(self, name: str, span: ast.Span, *, absolute: bool = False, kinds: Kinds = ANY_KIND) -> Symbol:
-        """What `name` means here; an error if it was not declared before. `kinds`: what the place can use,
-        for the hint."""
+        """Return what `name` means here; an error if it was not declared before. `kinds`: what the place can
+        use, for the hint."""
         scope = self.root if absolute else self.scope
         if (found := scope.lookup(name)) is not None:
             self.used.update(

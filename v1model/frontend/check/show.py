@@ -44,7 +44,7 @@ _DECLARED: dict[type[ast.Declaration], str] = {
 
 
 def show(found: Type | None) -> str:
-    """A type as the user would write it."""
+    """Return a type as the user would write it."""
     match found:
         case None:
             return "nothing"

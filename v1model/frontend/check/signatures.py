@@ -35,7 +35,7 @@ def of_function(function: ast.FunctionDeclaration, outer: Bindings | None = None
 
 
 def select_overload(candidates: list[Signature], node: ast.Node, arguments: list[ast.Argument]) -> Signature:
-    """The one candidate that the number and the names of the arguments fit."""
+    """Return the one candidate that the number and the names of the arguments fit."""
     if len(candidates) == 1:
         return candidates[0]
     fitting = [candidate for candidate in candidates if _fits(candidate, arguments)]

@@ -52,7 +52,7 @@ def _declared(statement: ast.Statement) -> str:
 
 
 def always_returns(node: ast.Statement) -> bool:
-    """Whether every path through the statement ends in `return` or `exit`."""
+    """Return whether every path through the statement ends in `return` or `exit`."""
     match node:
         case ast.Return() | ast.Exit():
             return True

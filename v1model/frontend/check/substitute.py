@@ -52,14 +52,14 @@ def substitute(found: Type, bindings: Mapping[str, Type]) -> Type:
 
 
 def instantiate(generic: RecordType, arguments: tuple[Type, ...], bindings: Mapping[str, Type]) -> RecordType:
-    """A generic struct or header with its type variables replaced; its name tells by what."""
+    """Return a generic struct or header with its type variables replaced; its name tells by what."""
     name = f"{generic.declaration.name}<{', '.join(show(argument) for argument in arguments)}>"
     fields = tuple((field, substitute(kind, bindings)) for field, kind in generic.fields)
     return RecordType(generic.kind, name, fields, generic.declaration, arguments)
 
 
 def has_variables(found: Type) -> bool:
-    """Whether a type variable occurs in the type."""
+    """Return whether a type variable occurs in the type."""
     match found:
         case TypeVariable():
             return True
@@ -73,7 +73,7 @@ def has_variables(found: Type) -> bool:
 
 
 def contains_integer(found: Type) -> bool:
-    """Whether an `int` without a width occurs in the type."""
+    """Return whether an `int` without a width occurs in the type."""
     match found:
         case IntegerType():
             return True
@@ -87,7 +87,8 @@ def contains_integer(found: Type) -> bool:
 
 
 def unify(parameter: Type, argument: Type, bindings: Bindings) -> bool:
-    """Whether `argument` fits `parameter`; adds to `bindings` what the variables that it holds must be.
+    """Return whether `argument` fits `parameter`; adds to `bindings` what the variables that it holds must
+    be.
 
     A variable is free where it is a key of `bindings`, bound or to DONT_CARE. An `int` gives way to
     any type with a width, and a list or untyped struct to a struct, since these can be converted.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def check_struct(c: Context, node: ast.StructDeclaration) -> None:
-    """A struct, header or header union; of a generic one the type with its own type variables."""
+    """Check a struct, header or header union: of a generic one the type with its own type variables."""
     fields: dict[str, Type] = {}
     with c.nested():
         c.declare_type_variables(node.type_parameters, node.span)

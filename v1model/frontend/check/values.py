@@ -82,7 +82,7 @@ def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
 
 
 def require_constructor_parameters(parameters: list[ast.Parameter], what: str) -> None:
-    """Without directions; of parsers and controls only by their type."""
+    """Refuse parameters with directions, and parsers and controls but by their type."""
     for parameter in parameters:
         if parameter.direction:
             raise CompileError(f"{what} parameter {parameter.name!r} cannot have a direction", parameter.span)

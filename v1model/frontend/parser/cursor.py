@@ -57,7 +57,7 @@ class Cursor:
         return self.tokens[min(self.position + distance, len(self.tokens) - 1)]
 
     def advance(self) -> Token:
-        """The present token; moves on behind it, but never behind END."""
+        """Return the present token and move on behind it, but never behind END."""
         token = self.tokens[self.position]
         if token.kind != END:
             self.position += 1
@@ -65,7 +65,7 @@ class Cursor:
         return token
 
     def accept(self, kind: str) -> bool:
-        """Whether the present token is of `kind`; moves on if so."""
+        """Return whether the present token is of `kind`; moves on if so."""
         if self.kind != kind:
             return False
         self.advance()
@@ -80,7 +80,7 @@ class Cursor:
         return before  # as if it stood at the end of the line before
 
     def expect_close_angle(self) -> Token:
-        """The `>` that closes type arguments, also as the first half of `>>`."""
+        """Take the `>` that closes type arguments, also as the first half of `>>`, and return it."""
         if self.kind not in CLOSING_ANGLES:
             self.fail("expected '>' to close the type arguments")
         return self.advance()
@@ -94,7 +94,7 @@ class Cursor:
         )
 
     def attempt(self, rule: Callable[[Cursor], Item]) -> Item | None:
-        """What `rule` parses, or None, with nothing consumed, if it cannot."""
+        """Return what `rule` parses, or None, with nothing consumed, if it cannot."""
         start = self.position
         self._attempts += 1
         try:
@@ -227,7 +227,7 @@ class Cursor:
         return self._scopes[0].get(name, False)
 
     def at_type_name(self) -> bool:
-        """Whether a type's name starts here (`T` or `.T`)."""
+        """Return whether a type's name starts here (`T` or `.T`)."""
         if self.kind == IDENTIFIER:
             return self.is_type(self.token.text)
         return self.kind == "." and self.peek().kind == IDENTIFIER and self.is_global_type(self.peek().text)
@@ -242,7 +242,7 @@ class Cursor:
 
 
 def join(start: ast.Span, end: ast.Span) -> ast.Span:
-    """One span over both if they stand on one line, else the first."""
+    """Return one span over both if they stand on one line, else the first."""
     if start is end or start.line != end.line or start.file != end.file or end.column < start.column:
         return start
     return ast.Span(start.file, start.line, start.column, end.column + end.length - start.column)

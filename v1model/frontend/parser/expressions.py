@@ -34,7 +34,7 @@ def expression(p: Cursor) -> ast.Expression:
 
 @parses
 def width_expression(p: Cursor) -> ast.Expression:
-    """An expression between `<` and `>`: operators that begin with `>` need parentheses."""
+    """Parse an expression between `<` and `>`: operators that begin with `>` need parentheses."""
     condition = _binary(p, 1, _CLOSING_OPERATORS)
     if not p.accept("?"):
         return condition
@@ -98,7 +98,8 @@ def _cast_target(p: Cursor) -> ast.TypeRef:
 
 
 def postfix(p: Cursor) -> ast.Expression:
-    """A primary with `.member`, `[index]`, `[high:low]`, `[low+:width]`, `(arguments)`, `{...}` behind it."""
+    """Parse a primary with `.member`, `[index]`, `[high:low]`, `[low+:width]`, `(arguments)`, `{...}` behind
+    it."""
     found = _primary(p)
     while True:
         if p.kind == ".":
@@ -230,7 +231,8 @@ def _integer(p: Cursor) -> ast.Expression:
 
 
 def integer_literal(token: Token) -> ast.IntLiteral:
-    """The value wraps to the width that the literal states, as p4c does with a warning."""
+    """Return the literal's value, which wraps to the width that the literal states, as p4c does with a
+    warning."""
     text = token.text.replace("_", "").lower()
     prefix = next((letter for letter in "ws" if letter in text), None)
     width: int | None = None
@@ -310,7 +312,7 @@ def _argument(p: Cursor) -> ast.Argument:
 
 
 def keyset(p: Cursor) -> list[ast.Expression]:
-    """The keys of a select case or entry: one, or several in parentheses."""
+    """Parse the keys of a select case or entry: one, or several in parentheses."""
     if p.kind == "(" and (keys := p.attempt(_tuple_keyset)):
         return keys
     return [simple_keyset(p)]

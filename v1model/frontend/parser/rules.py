@@ -25,10 +25,10 @@ def parses(rule: Rule) -> Rule:
 
 
 def size(p: Cursor) -> ast.Expression:
-    """An expression between `[` and `]`."""
+    """Parse an expression between `[` and `]`."""
     return _rules["expression"](p)
 
 
 def width(p: Cursor) -> ast.Expression:
-    """An expression between `<` and `>`, where operators that begin with `>` need parentheses."""
+    """Return an expression between `<` and `>`, where operators that begin with `>` need parentheses."""
     return _rules["width_expression"](p)

@@ -13,7 +13,7 @@ TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list"}
 
 
 def at_type(p: Cursor) -> bool:
-    """Whether a type starts here. `list` is a type only with arguments; `error.` is an expression."""
+    """Return whether a type starts here. `list` is a type only with arguments; `error.` is an expression."""
     if p.kind == "list":
         return p.peek().kind == "<"
     return p.kind in TYPE_KEYWORDS or p.at_type_name()
@@ -38,7 +38,7 @@ def type_ref(p: Cursor) -> ast.TypeRef:
 
 
 def array_type(p: Cursor, element: ast.TypeRef) -> ast.TypeRef:
-    """The sizes that follow an element's type, or the name of what is declared."""
+    """Return the sizes that follow an element's type, or the name of what is declared."""
     while p.accept("["):
         size = rules.size(p)
         p.expect("]")
@@ -57,7 +57,7 @@ def named_type(p: Cursor) -> ast.NamedTypeRef:
 
 
 def type_or_void(p: Cursor) -> ast.TypeRef:
-    """A return type: also a type parameter that is only declared behind it (`T f<T>()`)."""
+    """Return a return type: also a type parameter that is only declared behind it (`T f<T>()`)."""
     if p.kind == "void":
         return ast.BaseTypeRef(p.advance().span, "void")
     if p.kind == IDENTIFIER and not p.is_type(p.token.text):

@@ -47,18 +47,19 @@ class Core(Protocol):
         nothing is counted, where neither it nor its parent is remembered."""
 
     def hits(self, key: Key, times: int, /) -> int:
-        """The same of a block of which nothing new was said; UNKNOWN if it is not remembered."""
+        """Record hits of a block of which nothing new was said; return its place, UNKNOWN if it is not
+        remembered."""
 
     def give_up(self, key: Key, /) -> bool:
-        """A block is not wanted any more, until it is asked for again; False, and nothing changes, where
-        blocks behind it are wanted."""
+        """Give up a block until it is asked for again; return False, and change nothing, where blocks behind
+        it are wanted."""
 
     def resize(self, blocks: int, slots: int, /) -> None:
         """From now on there is room for so many; what is worth least beyond that is not wanted any more.
         ValueError."""
 
     def end_tick(self) -> int:
-        """The clock goes on by a tick; how often any block was asked for again, ever."""
+        """Let the clock go on by a tick; return how often any block was asked for again, ever."""
 
     def set_worths(self, seconds: list[float], steps: list[int], /) -> None:
         """What a hit saves by place, as Worth has it."""
@@ -67,7 +68,7 @@ class Core(Protocol):
         """Put to use what was learned in so many ticks."""
 
     def enter(self, key: Key, /) -> None:
-        """A block enters the pool."""
+        """Record that a block enters the pool."""
 
     def leave(self, key: Key, /) -> None:
         """A block leaves the pool; KeyError."""
@@ -77,16 +78,16 @@ class Core(Protocol):
         of equals what was asked for, or given up, longest ago."""
 
     def is_wanted(self, key: Key, /) -> bool:
-        """Whether a block is among those that the pool should have."""
+        """Return whether a block is among those that the pool should have."""
 
     def chance(self, key: Key, /) -> float | None:
         """How likely a block is to be asked for again; None if it is not remembered."""
 
     def facts(self, key: Key, /) -> Facts | None:
-        """What is known of a block; None if it is not remembered."""
+        """Return what is known of a block; None if it is not remembered."""
 
     def cheapest_value(self) -> float | None:
-        """The lowest value among what is wanted; None where there is room."""
+        """Return the lowest value among what is wanted; None where there is room."""
 
     def known(self) -> int:
         """Blocks that are remembered."""
@@ -98,7 +99,7 @@ more than what it displaces, and whether only prefixes are of use."""
 
 
 def load(path: Path) -> MakeCore:
-    """The core in a shared object; ImportError."""
+    """Return the core in a shared object; raises ImportError."""
     return _core(extension.load(MODULE, path))
 
 

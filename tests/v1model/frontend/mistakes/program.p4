@@ -27,7 +27,7 @@ control MyIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadat
     action drop() { mark_to_drop(standard); }
     action forward(bit<9> port) {
         standard.egress_spec = port;
-        hdr.ip.ttl = hdr.ip.ttl - 300;
+        hdr.ip.ttl = hdr.ip.ttl - 1;
     }
     table route {
         key = { hdr.ip.dst: lpm; }

@@ -1,0 +1,63 @@
+"""What a storage node tells others of the blocks that it holds: to whom, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hostlib.protocol import wire
+from hostlib.protocol.catalog import PAGE_ENTRIES
+from hostlib.protocol.members import State
+from hostlib.storage.listing import LOOK_S, REST, SORT_S
+from tests.asynchronous import in_virtual_time
+from tests.hostlib.world import World, put_all
+
+UP = State.UP
+BLOCKS = 60
+
+
+@in_virtual_time
+async def test_only_members_are_told_what_is_there() -> None:
+    world = World()
+    asked = world.network.port("10.0.0.66")
+    replies: list[object] = []
+    asked.set_receiver(lambda address, datagrams: replies.extend(datagrams))
+    home = world.members.nodes[0].address
+    asked.send(home, [wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0)))])
+    await asyncio.sleep(1)
+    assert replies == []
+    assert world.nodes[home].stats.unexpected == 1
+
+
+@in_virtual_time
+async def test_a_peer_that_asks_without_end_takes_a_fifth_of_the_time_and_no_other_peers_turn() -> None:
+    """2,000 questions a second, each for a new list."""
+    world = World(homes=3, replicas=3)
+    home, liar, honest = (member.address for member in world.members.nodes)
+    await put_all(world, 0, BLOCKS)
+    port = world.network.port(liar)
+    asked = wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(2, 0, 0)))
+    world.nodes[honest].start()
+    for _ in range(2_000):
+        port.send(home, [asked])
+        await asyncio.sleep(0.0005)
+    held = len(world.stores[home].places())
+    costs_s = held * SORT_S + PAGE_ENTRIES * LOOK_S
+    answers = [to for to, _ in world.sent(home, wire.OP_KEYS)]
+    assert 5 < answers.count(liar) <= 1 / (REST * costs_s) + 2
+    assert answers.count(honest) >= -(-held // PAGE_ENTRIES)
+
+
+@in_virtual_time
+async def test_a_peer_with_an_older_list_of_members_does_not_say_what_it_holds() -> None:
+    """By its list the asker may be no home of what is the asker's by now."""
+    world = World(homes=2, replicas=2)
+    asker, peer = (member.address for member in world.members.nodes)
+    await put_all(world, 0, 3)
+    asked = wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0), generation=1, epoch=1)
+    world.network.port(asker).send(peer, [wire.encode(asked)])
+    await asyncio.sleep(1)
+    assert not world.sent(peer, wire.OP_KEYS)
+    world.announce(UP, UP)
+    world.network.port(asker).send(peer, [wire.encode(asked)])
+    await asyncio.sleep(1)
+    assert len(world.sent(peer, wire.OP_KEYS)) == 1
