@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from v1model.backend import building
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 OK, FAILURE, USAGE = 0, 1, 2
 LOG_DROPS_EVERY_S = 1.0
+END_S = 1.2  # from a signal to the end of the process at the latest
 
 # Reads and writes make protobuf messages by the thousand, which the collector walks again and again
 # for nothing: with Python's own thresholds (700, 10, 10) that takes half of the time of a large read.
@@ -96,6 +98,7 @@ def _run(options: SwitchOptions) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    threading.Thread(target=_end_in_time, args=(stopped,), name="end", daemon=True).start()
     gc.set_threshold(*GC_THRESHOLDS)
     step_back()
     externs = ExternSource.read(options.externs) if options.externs else None
@@ -140,6 +143,13 @@ def _run(options: SwitchOptions) -> None:
         engine.close()
     if not ended:
         os._exit(OK)  # nobody waits any more for requests that are under way
+
+
+def _end_in_time(stopped: threading.Event) -> None:
+    """Whoever floods the server or has it compile does not keep the process from its end."""
+    stopped.wait()
+    time.sleep(END_S)
+    os._exit(OK)
 
 
 def _packet_files(options: SwitchOptions) -> PacketFiles:

@@ -7,7 +7,8 @@ own: one that somebody made up matches nothing. It says nothing of later writes,
 
 Tombstones are bounded: they expire, and a tenant has so many of them. `complete_since_s` says from when on
 all of a tenant's deletions are known. A node that was away since before that can't learn what it missed, and
-gives up its blocks of that tenant.
+gives up its blocks of that tenant. Where there are too many, whoever has most of them loses the oldest of
+his: so what a host makes up displaces no tombstone of another.
 
 The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 import struct
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -82,6 +84,9 @@ class Tombstones:
         self._deleted_s: dict[Place, dict[Tombstone, float]] = {}
         self._of_tenant: dict[int, dict[Tombstone, None]] = {}
         """Oldest first."""
+        self._source: dict[Tombstone, str] = {}
+        self._of_source: dict[tuple[int, str], dict[Tombstone, None]] = {}
+        """Those of a tenant that came from one host, oldest first."""
         self._complete_since_s: dict[int, float] = {}
         self.on_forgotten: Callable[[Tombstone], None] = lambda stone: None
         """Told of each that is not kept any longer."""
@@ -100,13 +105,18 @@ class Tombstones:
         """Return whether this write of a block was deleted."""
         return any(stone.deletes(write, first_tag) for stone in self._deleted_s.get(place, ()))
 
-    def add(self, stone: Tombstone, deleted_s: float) -> bool:
-        """Remember one; False if it is known, or was deleted so long ago that it would be forgotten."""
+    def add(self, stone: Tombstone, deleted_s: float, source: str = "") -> bool:
+        """Remember one that the host with the address `source` sent.
+
+        False if it is known, or was deleted so long ago that it would be forgotten.
+        """
         self.expire()
         if stone in self or deleted_s <= self.wall_s() - TOMBSTONE_S:
             return False
         self._deleted_s.setdefault(stone.place, {})[stone] = deleted_s
         self._of_tenant.setdefault(stone.place.tenant, {})[stone] = None
+        self._source[stone] = source
+        self._of_source.setdefault((stone.place.tenant, source), {})[stone] = None
         self._bound(stone)
         return True
 
@@ -154,11 +164,18 @@ class Tombstones:
         return iter(sorted(made))
 
     def _bound(self, newest: Tombstone) -> None:
-        """Forget the oldest where there are too many, and say that they are not complete any more."""
-        too_many = list(self._deleted_s[newest.place])[:-MAX_OF_BLOCK]
-        of_tenant = self._of_tenant[newest.place.tenant]
-        if len(of_tenant) > MAX_OF_TENANT:
-            too_many.append(next(iter(of_tenant)))
+        """Forget the oldest of whoever has most where there are too many, and say that they are not complete
+        any more."""
+        too_many: list[Tombstone] = []
+        tenant, of_block = newest.place.tenant, self._deleted_s[newest.place]
+        if len(of_block) > MAX_OF_BLOCK:
+            counts = Counter(self._source[stone] for stone in of_block)
+            most = max(counts.values())
+            too_many.append(next(stone for stone in of_block if counts[self._source[stone]] == most))
+        if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
+            of_sources = [stones for (own, _), stones in self._of_source.items() if own == tenant]
+            longest = max(of_sources, key=len)
+            too_many.append(next(iter(longest)))
         if len(self._of_tenant) > MAX_TENANTS:
             too_many += next(iter(self._of_tenant.values()))
         for stone in dict.fromkeys(too_many):
@@ -175,6 +192,10 @@ class Tombstones:
         del of_tenant[stone]
         if not of_tenant:
             del self._of_tenant[stone.place.tenant]
+        source = stone.place.tenant, self._source.pop(stone)
+        del self._of_source[source][stone]
+        if not self._of_source[source]:
+            del self._of_source[source]
         self.on_forgotten(stone)
 
 

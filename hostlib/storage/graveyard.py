@@ -40,10 +40,10 @@ class Graveyard:
             self._recover(ssd)
             stones.on_forgotten = self._erase
 
-    def bury(self, stone: Tombstone, age_s: float) -> None:
-        """Remember a tombstone of that age, here and on the disk."""
+    def bury(self, stone: Tombstone, age_s: float, source: str = "") -> None:
+        """Remember a tombstone of that age, which a host sent, here and on the disk."""
         deleted_s = self.stones.wall_s() - max(0.0, age_s)
-        if not self.stones.add(stone, deleted_s) and stone not in self._unsafe:
+        if not self.stones.add(stone, deleted_s, source) and stone not in self._unsafe:
             return
         if self._ssd is not None and stone in self.stones:
             if stone in self._unsafe and self._ssd.when_noted(stone.name(), lambda error: None):

@@ -383,7 +383,7 @@ class StorageNode:
         if self._is_overloaded():
             return
         stone = Tombstone(Place(message.tenant, message.key), message.content, message.tag)
-        if not message.content or not self._store.delete(stone):
+        if not message.content or not self._store.delete(stone, source=address):
             self._transport.send(address, [wire.encode(self._refuse(message, wire.REFUSED_PROOF, 0))])
             return
 

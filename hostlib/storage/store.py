@@ -207,9 +207,10 @@ class BlockStore:
         self._insert(place, block)
         return PutOutcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
 
-    def delete(self, stone: Tombstone, age_s: float = 0.0) -> bool:
+    def delete(self, stone: Tombstone, age_s: float = 0.0, source: str = "") -> bool:
         """Remember a tombstone, and forget the block if it is that write's; False if the proof is not that
-        write's. `graveyard.when_safe` says when a power cut does not bring it back."""
+        write's. `graveyard.when_safe` says when a power cut does not bring it back. `source`: the host that
+        asks for it."""
         found = self.find(stone.place)
         if found is not None and found[1] == stone.write:
             tag = self._first_tag(stone.place)
@@ -217,7 +218,7 @@ class BlockStore:
                 return False
             self.drop(stone.place)
             self.stats.deleted += 1
-        self.graveyard.bury(stone, age_s)
+        self.graveyard.bury(stone, age_s, source)
         if self.lifetimes.drop(stone):
             self.graveyard.when_safe(stone, lambda error: self.lifetimes.forget(stone, error))
         return True

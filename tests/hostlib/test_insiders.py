@@ -11,7 +11,7 @@ import pytest
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import read_page
-from hostlib.protocol.errors import PutRefusedError
+from hostlib.protocol.errors import BlockNotFoundError, PutRefusedError
 from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, delete_message
 from hostlib.storage.joining import SETTLED_S
@@ -270,3 +270,22 @@ async def test_made_up_deletions_cost_no_block_whose_homes_were_away_together() 
     world.announce(UP, UP, UP)
     for number in range(BLOCKS):
         assert (await world.client.get(ref(number))).content == content(number)
+
+
+@in_virtual_time
+async def test_made_up_deletions_bring_nothing_back_that_was_deleted() -> None:
+    """A host had a tombstone forgotten by eight more of the block, and put a copy back that it had read."""
+    world = World(homes=3, replicas=2)
+    world.network.port(INTRUDER)
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    copy = [data for source, _, data in world.network.log if source == NODE and data[1] == wire.OP_PUT]
+    await world.client.delete(ref(1))
+    for home in world.nodes:
+        world.network.deliver_burst(INTRUDER, home, made_up_deletions(1, 2 * MAX_OF_BLOCK))
+    await asyncio.sleep(0.1)
+    for home in world.homes(1):
+        world.network.deliver_burst(INTRUDER, home, copy)
+    await asyncio.sleep(0.5)
+    assert not world.holders(1)
+    with pytest.raises(BlockNotFoundError):
+        await world.client.get(ref(1))

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 from google.protobuf import json_format, text_format
 
+from tests.v1model.p4runtime.http2 import HalfOpen
 from v1model.protos.p4.config.v1 import p4info_pb2
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +125,49 @@ def test_sigterm_ends_it_cleanly_and_at_once() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
         assert process.communicate() == ("", "")
+
+
+def test_sigterm_ends_it_whatever_keeps_it() -> None:
+    code = """
+import time, v1model.p4runtime.server as server
+server.P4RuntimeServer.stop = lambda self: time.sleep(600)
+from v1model.cli import main
+raise SystemExit(main(["--no-p4", "--", "--grpc-server-addr", "127.0.0.1:0"]))
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout
+        assert process.stdout.readline().startswith(b"listening on")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout
+        process.stdout.close()
+
+
+def test_sigterm_ends_it_in_the_middle_of_a_flood() -> None:
+    with running_switch("--no-p4", *ANY_PORT) as (process, address):
+        flooding = Barrier(5)
+
+        def flood() -> None:
+            attacker = HalfOpen(address)
+            attacker.begin_and_cancel("Write", 100)
+            flooding.wait()
+            with suppress(OSError):
+                while True:
+                    attacker.begin_and_cancel("Write", 100)
+            attacker.close()
+
+        attackers = [Thread(target=flood) for _ in range(4)]
+        for attacker in attackers:
+            attacker.start()
+        flooding.wait()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+        for attacker in attackers:
+            attacker.join()
 
 
 def test_an_address_that_others_reach_is_said_once() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
+import signal
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,16 +17,21 @@ from v1model.frontend.ast import Span
 from v1model.frontend.dialects import architecture_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import IO
 
 P4INCLUDE = Path(__file__).parent.parent / "p4include"
+# Twenty macros of which each names the one before it twice are a megabyte of text, sixty would never end.
 TIMEOUT_S = 30.0
+MAX_CPU_S = 30
+MAX_MEMORY_KIB = 1 << 20
+MAX_TEXT_BYTES = 32 << 20
 
 # What p4c defines for simple_switch; programs test it to tell the targets apart.
 TARGET_DEFINES = {"__TARGET_BMV2__": "1"}
 
 # As p4c calls it, comments included, since it takes them even out of strings that span lines.
-_PREPROCESSOR = ("-E", "-C", "-x", "assembler-with-cpp", "-undef", "-nostdinc", "-w")
+_PREPROCESSOR = ("-E", "-C", "-x", "assembler-with-cpp", "-undef", "-nostdinc", "-w", "-Wfatal-errors")
 
 # `kept` is what may look like a comment and is none: strings, and lines that begin with #.
 _COMMENT = re.compile(
@@ -31,6 +40,8 @@ _COMMENT = re.compile(
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)"
 )
+
+_LIMIT = re.compile(r"signal terminated program|out of memory|virtual memory exhausted")
 
 
 class PreprocessorError(CompileError):
@@ -53,13 +64,31 @@ def preprocess(
     options += [f"-U{name}" for name in undefined]
     options += [f"-I{directory}" for directory in (P4INCLUDE, *include_dirs)]
     command = [compiler, *_PREPROCESSOR, *options, source]
+    with tempfile.TemporaryFile() as text:
+        errors = _run_within_limits(path, command, text)
+        if errors is not None:
+            raise _preprocessor_error(path, errors.decode(errors="replace"))
+        text.seek(0)
+        return _without_comments(text.read().decode(errors="replace"))
+
+
+def _run_within_limits(path: Path, command: Sequence[str], text: IO[bytes]) -> bytes | None:
+    """Write what the command prints to `text`; return its errors if it failed, else None."""
+    shell = f'ulimit -t {MAX_CPU_S}; ulimit -v {MAX_MEMORY_KIB}; ulimit -f {MAX_TEXT_BYTES >> 9}; exec "$@"'
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", shell, "sh", *command], stdout=text, stderr=subprocess.PIPE, process_group=0
+    )
     try:
-        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
+        _, errors = process.communicate(timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise PreprocessorError(f"{path}: preprocessing took more than {TIMEOUT_S:.0f} s") from None
-    if done.returncode != 0:
-        raise _preprocessor_error(path, done.stderr.decode(errors="replace"))
-    return _without_comments(done.stdout.decode(errors="replace"))
+        raise _too_much(path) from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # the compiler has processes of its own
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+    return None if process.returncode == 0 else errors
 
 
 def _without_comments(text: str) -> str:
@@ -74,6 +103,14 @@ def _without_comments(text: str) -> str:
     return _COMMENT.sub(replaced, text)
 
 
+def _too_much(path: Path) -> PreprocessorError:
+    return PreprocessorError(
+        f"{path}: preprocessing takes more than {MAX_CPU_S} s, {MAX_MEMORY_KIB >> 10} MiB of memory or "
+        f"{MAX_TEXT_BYTES >> 20} MiB of text",
+        hint="look for macros or includes that name one another twice",
+    )
+
+
 def _preprocessor_error(path: Path, stderr: str) -> PreprocessorError:
     """The first diagnostic of the preprocessor, at the place that it names."""
     for line in stderr.splitlines():
@@ -81,4 +118,6 @@ def _preprocessor_error(path: Path, stderr: str) -> PreprocessorError:
             span = Span(match["file"], int(match["line"]), int(match["column"] or 1))
             text = match["text"].removeprefix("#error ").strip('"')
             return PreprocessorError(text, span, architecture_hint(text.partition(":")[0]))
+    if _LIMIT.search(stderr):
+        return _too_much(path)
     return PreprocessorError(f"{path}: the C preprocessor failed: {stderr.strip() or 'no message'}")

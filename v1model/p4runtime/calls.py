@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 REQUEST_TIMEOUT_S = 10.0  # from the begin of a call to the last byte of its request
 RESPONSE_TIMEOUT_S = 60.0  # until a client takes the next message that is for it
-MAX_WAITING = 32  # calls whose request is not there; each may hold the better part of one
+# Calls of connections that no primary uses whose request is not there; each may hold the better part of one.
+MAX_WAITING = 24
 MAX_RUNNING = 32  # calls that read and write; as many again for the primaries' connections
 MAX_RUNNING_OF_PEER = 4  # of a connection that no primary uses
 _LOOK_S = 0.5
@@ -58,10 +59,13 @@ class Calls:
             self._changed.notify()
 
     @contextmanager
-    def for_request(self, context: grpc.ServicerContext) -> Iterator[None]:
+    def for_request(self, context: grpc.ServicerContext, *, is_primary: bool) -> Iterator[None]:
         """While a call waits for its first message. If too many do, the connection that has most of them
-        loses its oldest, so that nobody keeps others out with calls that come to nothing."""
-        wait = _Wait(context, context.peer(), time.monotonic() + REQUEST_TIMEOUT_S, True, next(self._numbers))
+        loses its oldest, so that nobody keeps others out with calls that come to nothing. Primaries'
+        connections don't count."""
+        peer, deadline = context.peer(), time.monotonic() + REQUEST_TIMEOUT_S
+        counts = not is_primary or peer in _SHARED_PEERS
+        wait = _Wait(context, peer, deadline, counts, next(self._numbers))
         with self._waiting(wait):
             yield
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MAX_CHARACTERS = 65_536  # some 0.2 s; 8 MiB, as many as a message has, were 30 s
 PRIORITY = "::priority"
 _TOKEN = re.compile(
     r"""\s+|//[^\n]*|/\*.*?\*/
@@ -91,20 +92,23 @@ class Restriction(NamedTuple):
 
 
 def restriction_of(preamble: p4info_pb2.Preamble, name: str, names: Iterable[str]) -> Restriction | None:
-    """Return what the annotation of this name says of values of these `names`; None if there is none. One
-    that is not understood is told of and not enforced."""
+    """Return what the first annotation of this name says of values of these `names`; None if there is none.
+    One that is not understood is told of and not enforced."""
     for annotation in preamble.annotations:
         if annotation.startswith(f"@{name}("):
             text = "".join(re.sub(r"\\(.)", r"\1", part) for part in _STRING.findall(annotation))
             try:
                 return Restriction(parse(text, names), text, preamble.name)
             except ValueError as error:
-                logger.warning("@%s of %s is not enforced: %s", name, preamble.name, error)
+                logger.warning("@%s of %s is not enforced: %.200s", name, preamble.name, error)
+                break
     return None
 
 
 def parse(text: str, names: Iterable[str]) -> Rule:
     """Return the rule that a text is, over values of these names. Raises ValueError with what is wrong."""
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"{len(text)} characters; at most {MAX_CHARACTERS} are possible")
     parser = _Parser(text, {*names, PRIORITY})
     try:
         return parser.rules()

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from v1model.p4runtime.service import P4RuntimeService
 
-# The largest device config with its P4Info, or some 100,000 table entries; in memory several times over.
-MAX_MESSAGE_BYTES = 16 << 20
+# The largest device config with its P4Info, or some 80,000 table entries; in memory several times over.
+MAX_MESSAGE_BYTES = 8 << 20
 MAX_STREAM_MESSAGE_BYTES = 1 << 20  # a PacketOut has a packet of 64 KiB at most
 MAX_READ_BYTES = 1 << 20  # of a request that changes nothing, which everybody may send
 MAX_PARSED_AT_ONCE_BYTES = 1 << 10  # larger messages wait for a turn
@@ -148,7 +148,7 @@ def _answer(
     is_stream: bool,
 ) -> Iterator[Message]:
     """A method with one request, and one answer or (`is_stream`) several."""
-    with service.calls.for_request(context):
+    with service.calls.for_request(context, is_primary=service.is_of_primary(context)):
         data = next(requests, None)
     if data is None:
         _refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MAX_TOLD = 20  # references of tables, and of actions, that are not enforced
 MULTICAST_GROUPS = "builtin::multicast_group_table"
 _GROUP_ID = "multicast_group_id"
 _REFERS_TO = re.compile(r"@refers_to\((?P<table>[^,]*),(?P<field>[^,]*)\)")
@@ -171,6 +172,7 @@ class References:
     def _read(self, p4info: p4info_pb2.P4Info, owners: Iterable[object], parts: str) -> Iterator[Reference]:
         """The references of tables (match_fields) or actions (params). One that is not understood is told of
         and not enforced."""
+        told = 0
         for owner in owners:
             name = owner.preamble.name  # type: ignore[attr-defined]  # of tables and actions alike
             found: Pairs = {}
@@ -182,9 +184,10 @@ class References:
                     try:
                         target, index = self._target(p4info, target, field)
                     except ValueError as error:
-                        logger.warning(
-                            "%s of %s of %s is not enforced: %s", annotation, part.name, name, error
-                        )
+                        if told < MAX_TOLD:
+                            what = "%.200s of %s of %s is not enforced: %.200s"
+                            logger.warning(what, annotation, part.name, name, error)
+                        told += 1
                         continue
                     found.setdefault(target, []).append((position, index))
             for target, pairs in found.items():

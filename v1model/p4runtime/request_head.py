@@ -1,6 +1,6 @@
 """Who sends a request that only a primary may send: read without what else is in it.
 
-The rest may be 16 MiB of millions of messages. To `RequestHead`, which has the same field numbers, they are
+The rest may be 8 MiB of millions of messages. To `RequestHead`, which has the same field numbers, they are
 unknown fields, which are skipped.
 """
 

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from v1model.p4runtime.address import TlsFiles
     from v1model.p4runtime.device import Engine
 
-STOP_TIMEOUT_S = 2.0
+STOP_TIMEOUT_S = 0.5
 MAX_CONNECTIONS = 4096  # many, because who only connects is soon cut off, but keeps others out meanwhile
 _OTHER_FILES = 512
-# Calls that came just now, are being refused or are answered at once.
-SPARE_THREADS = 16
+# Calls that came just now, wait for a primary's request, are being refused or are answered at once.
+SPARE_THREADS = 32
 THREADS = MAX_STREAMS + MAX_WAITING + 2 * MAX_RUNNING + SPARE_THREADS
 OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.so_reuseport", 0),  # a second server on the same port is an error
-    ("grpc.max_concurrent_streams", 64),  # of a connection; its other calls wait at the client
+    # Of a connection; its other calls wait at the client. As many as may wait for their request.
+    ("grpc.max_concurrent_streams", MAX_WAITING),
+    # It refuses calls of a client that keeps to this, while earlier ones are being cleared away.
+    ("grpc.http.overload_protection", 0),
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.server_handshake_timeout_ms", 5_000),
     (

@@ -204,7 +204,8 @@ class P4RuntimeService:
     ) -> None:
         """Handles a controller's messages until it leaves or breaks the rules of arbitration."""
         try:
-            with self.calls.for_request(context):  # until it has a role
+            is_primary = self.is_of_primary(context)
+            with self.calls.for_request(context, is_primary=is_primary):  # until it has a role
                 for request in requests:
                     self._serve_message(session, request)
                     if session.role is not None:
@@ -262,17 +263,17 @@ class P4RuntimeService:
 
     # --- order
 
-    def _is_of_primary(self, context: grpc.ServicerContext) -> bool:
+    def is_of_primary(self, context: grpc.ServicerContext) -> bool:
         """Whether a call comes by the connection of some role's primary."""
         peer = context.peer()
         return any(session.peer == peer for session in self._arbitration.primaries())
 
     def turn(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
         """While a piece of a long request is done: one at a time, primaries' first."""
-        return self._turns.turn(context.peer(), is_primary=self._is_of_primary(context))
+        return self._turns.turn(context.peer(), is_primary=self.is_of_primary(context))
 
     def _running(self, context: grpc.ServicerContext) -> AbstractContextManager[None]:
-        return self.calls.running(context.peer(), is_primary=self._is_of_primary(context))
+        return self.calls.running(context.peer(), is_primary=self.is_of_primary(context))
 
     def as_primary(
         self, request: PrimaryRequest, context: grpc.ServicerContext, do: Callable[[], bytes]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostlib.protocol import tombstones
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, LAST
 from hostlib.protocol.errors import DiskError, MalformedError
@@ -113,6 +114,25 @@ def test_tombstones_of_one_block_and_tenants_with_some_are_bounded() -> None:
         stones.add(stone(1, tenant), clock.now_s)
     assert len(stones) == MAX_TENANTS
     assert stones.complete_since_s(7) == clock.now_s
+
+
+def test_who_makes_up_many_displaces_none_of_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tombstones, "MAX_OF_TENANT", 20)
+    clock = Clock()
+    stones = Tombstones(clock)
+    genuine = stone(1)
+    stones.add(genuine, clock.now_s, "10.0.0.1")
+    for write in range(100, 150):
+        stones.add(stone(1, write=write), clock.now_s, "10.0.0.66")
+    assert len(stones.of(genuine.place)) == MAX_OF_BLOCK
+    assert genuine in stones
+    for number in range(2, 100):
+        stones.add(stone(number), clock.now_s, "10.0.0.66")
+    assert len(stones) == 20
+    assert genuine in stones
+    clock.now_s += TOMBSTONE_S
+    stones.expire()
+    assert len(stones) == 0
 
 
 stones_of = st.lists(

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +14,9 @@ from v1model.frontend.preprocess import preprocess
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+preprocessor = sys.modules[preprocess.__module__]
 
 
 def texts(path: Path, defines: dict[str, str] | None = None) -> list[str]:
@@ -112,3 +118,49 @@ def test_own_library_comes_first(tmp_path: Path) -> None:
     path = tmp_path / "a.p4"
     path.write_text("#include <core.p4>\n")
     assert load(path, [tmp_path / "other"]).declarations
+
+
+DOUBLING_MACROS = (
+    "#define m0 x\n" + "".join(f"#define m{n} m{n - 1} m{n - 1}\n" for n in range(1, 60)) + "m59\n"
+)
+DOUBLING_ARGUMENTS = "#define twice(x) x x\n" + "twice(" * 60 + "x" + ")" * 60 + "\n"
+TWICE_ITSELF = '#include "a.p4"\n#include "a.p4"\n'
+
+
+@pytest.mark.parametrize("text", [DOUBLING_MACROS, DOUBLING_ARGUMENTS, TWICE_ITSELF])
+def test_macros_and_includes_that_double_are_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """They took all memory for half a minute, and the C preprocessor went on after it for ever."""
+    monkeypatch.setattr(preprocessor, "MAX_CPU_S", 1)
+    monkeypatch.setattr(preprocessor, "MAX_MEMORY_KIB", 64 << 10)
+    monkeypatch.setattr(preprocessor, "MAX_TEXT_BYTES", 1 << 20)
+    path = tmp_path / "a.p4"
+    path.write_text(text)
+    with pytest.raises(CompileError, match=r"preprocessing takes more than|nested depth"):
+        preprocess(path)
+
+
+def test_an_include_that_nobody_writes_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preprocessor, "TIMEOUT_S", 0.3)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    path = tmp_path / "a.p4"
+    path.write_text(f'#include "{fifo}"\n')
+    with pytest.raises(CompileError, match="preprocessing takes more than"):
+        preprocess(path)
+    until_s = time.monotonic() + 60
+    while is_read(fifo):
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+
+
+def is_read(fifo: Path) -> bool:
+    """Whether a process has it open to read."""
+    try:
+        os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True

@@ -7,6 +7,7 @@ import struct
 
 DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY = 0, 1, 3, 4, 7
 END_HEADERS = 4
+CANCEL = 8
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
@@ -22,12 +23,24 @@ class HalfOpen:
 
     def begin(self, method: str, data: bytes = b"") -> None:
         """Begins a call, whose request has `data` as its first bytes."""
+        self.socket.sendall(self._beginning(method, data))
+
+    def begin_and_cancel(self, method: str, times: int) -> None:
+        """Begins so many calls and takes each back in the next frame."""
+        frames = b""
+        for _ in range(times):
+            stream = self._next_stream
+            frames += self._beginning(method) + _frame(RST_STREAM, 0, stream, struct.pack(">I", CANCEL))
+        self.socket.sendall(frames)
+
+    def _beginning(self, method: str, data: bytes = b"") -> bytes:
         headers = [(":method", "POST"), (":scheme", "http"), (":path", f"/p4.v1.P4Runtime/{method}")]
         headers += [(":authority", "x"), ("content-type", "application/grpc"), ("te", "trailers")]
         block = b"".join(map(_literal, headers))
         frames = _frame(HEADERS, END_HEADERS, self._next_stream, block)
-        self.socket.sendall(frames + (_frame(DATA, 0, self._next_stream, data) if data else b""))
+        frames += _frame(DATA, 0, self._next_stream, data) if data else b""
         self._next_stream += 2
+        return frames
 
     def is_ended(self) -> bool:
         """Waits until the server has given up a call; False if it closes the connection before."""

@@ -7,6 +7,7 @@ import itertools
 import socket
 from collections.abc import Iterator
 from contextlib import nullcontext
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -64,6 +65,27 @@ def test_calls_that_are_never_ended(
         # The server has seen the last of them: on one connection it gives up the surplus.
         if connections == 1:
             assert attackers[0].is_ended()
+        is_served(controller, stranger)
+    finally:
+        for attacker in attackers:
+            attacker.close()
+
+
+def test_many_calls_at_once_are_all_answered(stranger: p4runtime_pb2_grpc.P4RuntimeStub) -> None:
+    """Of 200, 60 were refused while the server was clearing earlier ones away."""
+    request = p4runtime_pb2.CapabilitiesRequest()
+    begun = [stranger.Capabilities.future(request, timeout=TIMEOUT_S) for _ in range(300)]
+    assert [call.exception() for call in begun] == [None] * 300
+
+
+def test_calls_that_are_cancelled_at_once(
+    controller: Controller, stranger: p4runtime_pb2_grpc.P4RuntimeStub
+) -> None:
+    attackers = [HalfOpen(controller.address) for _ in range(8)]
+    try:
+        for _ in range(200):
+            for attacker in attackers:
+                attacker.begin_and_cancel("Write", 10)
         is_served(controller, stranger)
     finally:
         for attacker in attackers:
@@ -141,6 +163,37 @@ def test_calls_of_a_connection_that_no_primary_uses_are_few() -> None:
         held.enter_context(server.running("ipv4:3", is_primary=False))
     with server.running("ipv4:1", is_primary=False):
         pass
+    server.close()
+
+
+class Context:
+    """Of a call, as far as one that waits for its request needs it."""
+
+    def __init__(self, peer: str) -> None:
+        self._peer, self.is_cancelled = peer, False
+
+    def peer(self) -> str:
+        return self._peer
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+def test_calls_that_wait_for_their_request_are_few_and_cost_no_primary_its_own() -> None:
+    """Each may hold a message but for its last byte: 32 of 16 MiB took 330 MB."""
+    assert MAX_WAITING * handlers.MAX_MESSAGE_BYTES <= 192 << 20
+    server = Calls()
+    contexts = [Context(f"ipv4:{number % 3}") for number in range(MAX_WAITING)]
+    primary, newcomer = Context("ipv4:primary"), Context("ipv4:newcomer")
+    with contextlib.ExitStack() as waiting:
+        for context in contexts:
+            waiting.enter_context(server.for_request(cast("Any", context), is_primary=False))
+        for _ in range(MAX_WAITING):
+            waiting.enter_context(server.for_request(cast("Any", primary), is_primary=True))
+        assert not any(context.is_cancelled for context in contexts)
+        waiting.enter_context(server.for_request(cast("Any", newcomer), is_primary=False))
+        assert [context.is_cancelled for context in contexts] == [True] + [False] * (MAX_WAITING - 1)
+        assert [one.is_cancelled for one in (primary, newcomer)] == [False, False]
     server.close()
 
 

@@ -8,6 +8,7 @@ from tests.v1model.p4runtime.engines import CPU_PORT, Artifacts
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.engine import EmbeddedEngine
 from v1model.p4runtime.pipeline import Pipeline
+from v1model.p4runtime.references import MAX_TOLD
 from v1model.p4runtime.values import StringCodec
 from v1model.protos.p4.config.v1 import p4info_pb2
 from v1model.protos.p4.v1 import p4runtime_pb2
@@ -74,3 +75,19 @@ def test_names_for_a_value_of_no_bits() -> None:
     assert codec.decode(b"a") == 0
     with pytest.raises(DataPlaneError, match="no number left"):
         codec.decode(b"b")
+
+
+def test_a_log_has_little_of_annotations_that_are_not_understood(
+    embedded_artifacts: Artifacts, info: p4info_pb2.P4Info, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A P4Info of 1 MB made 7 MB of log and another took 20 s."""
+    for number in range(1_000):
+        info.tables[0].match_fields[0].annotations.append(f"@refers_to({'x' * 300}, {number})")
+        info.tables[0].preamble.annotations.append(f'@entry_restriction("{number} is wrong")')
+    info.tables[1].preamble.annotations.append(f'@entry_restriction("{"1 == 1;" * 20_000}")')
+    data_plane = EmbeddedEngine({}, CPU_PORT).load(embedded_artifacts.device_config)
+    Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=info), data_plane)
+    data_plane.close()
+    assert "at most 65536 are possible" in caplog.text
+    assert len(caplog.records) == MAX_TOLD + 2
+    assert max(len(record.getMessage()) for record in caplog.records) < 600
