@@ -90,7 +90,11 @@ class Traffic:
         return node, self._rig.frame(node, STORE, stat)
 
     def _value(self) -> tuple[int, Frame]:
+        """Often a fill of one of the blocks that are asked about, so that all of it gets there."""
         place = self._place()
+        if self._rng.random() < 0.3:
+            place |= {"flags": wire.FLAG_FILL, "tenant": 0, "content": CONTENT, "fragments": FRAGMENTS}
+            place["key"] = self._rng.choice(KEYS[:3])
         if self._rng.random() < 0.1:
             place["checksum"] = self._rng.getrandbits(32)
         to = CONTROLLER_IP if place["flags"] == wire.FLAG_FILL else self._rng.choice(NODES)
