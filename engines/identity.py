@@ -26,10 +26,17 @@ if TYPE_CHECKING:
 HARMLESS_FILES: Final = (
     "tokenizer*", "vocab.*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "chat_template*",
     "generation_config.json", "*.md", "LICENSE*", "NOTICE*", "USE_POLICY*", "*.png", "*.jpg", "*.jpeg",
-    "*.svg", "*.gif", "*.pdf", "trainer_state.json", "training_args.bin", "optimizer.bin", "optimizer.pt",
-    "scheduler.pt", "scaler.pt", "rng_state*.pth",
+    "*.svg", "*.gif", "*.pdf", "trainer_state.json",
 )  # fmt: skip
 """Files that do not change the KV of given tokens, by their names. All others count."""
+COUNTED_FILES: Final = (
+    "*.bin", "*.ckpt", "*.gguf", "*.npz", "*.pt", "*.pth", "*.py", "*.safetensors", "*.so",
+)  # fmt: skip
+"""Weights and code, which count under any name: a codec's weights are called `tokenizer-….safetensors`."""
+LEFT_BY_TRAINING: Final = (
+    "training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*.pth",
+)  # fmt: skip
+"""Files of a trainer that look like weights; no engine reads them."""
 HARMLESS_FOLDERS: Final = ("__pycache__", "original")
 """Folders that engines don't load from, as hidden ones: Llama's `original` holds the same weights again."""
 INDIFFERENT: Final = ("_name_or_path", "transformers_version", "use_cache", "base_model_name_or_path")
@@ -193,8 +200,18 @@ def _decisive(folder: Path) -> Iterator[Path]:
         if count > MAX_FILES:
             raise KeySpaceError(f"{folder} holds more than {MAX_FILES} files: give the folder of one model")
         for name in names:
-            if not name.startswith(".") and not any(fnmatch(name, pattern) for pattern in HARMLESS_FILES):
+            if not _is_harmless(name):
                 yield Path(parent) / name
+
+
+def _is_harmless(name: str) -> bool:
+    if name.startswith(".") or _is_one_of(name, LEFT_BY_TRAINING):
+        return True
+    return _is_one_of(name, HARMLESS_FILES) and not _is_one_of(name.lower(), COUNTED_FILES)
+
+
+def _is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def _way(root: Path, files: list[Path]) -> tuple[tuple[tuple[str, FileState], ...], tuple[Path, ...]]:

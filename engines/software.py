@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from typing import Final
 
 ENVIRONMENT: Final = (
     "ATEN_CPU_CAPABILITY", "DNNL_DEFAULT_FPMATH_MODE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_DEFAULT_FPMATH_MODE",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TRITON_F32_DEFAULT",
 )  # fmt: skip
 """Environment variables of the engines' libraries that change numbers."""
 PACKAGES: Final = (
@@ -18,6 +20,8 @@ PACKAGES: Final = (
     "sglang-kernel", "tilelang", "torchao", "transformers", "triton", "xformers",
 )  # fmt: skip
 """Packages beside the engines and torch whose version may change numbers."""
+CHANGED_SOURCES: Final = re.compile(r"\.d20\d{6}\b")
+"""What setuptools-scm writes into the version of a package that was built from changed sources."""
 
 
 def versions() -> dict[str, str | None]:
@@ -41,3 +45,41 @@ def plugins(groups: Iterable[str]) -> list[str]:
 def library_environment() -> dict[str, str]:
     """Return the environment variables of the engines' libraries, empty where they are not set."""
     return {name: os.environ.get(name, "") for name in ENVIRONMENT}
+
+
+def without_name(packages: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Return why the version of a package does not say which code it has, for each of which that is so.
+
+    Looked at are those of `packages` that are installed, `PACKAGES`, and the plugins of these groups. A
+    folder from which a package was installed may hold other code tomorrow, under the same version.
+    """
+    found = {point.dist.name: point.dist for group in groups for point in _points(group) if point.dist}
+    for name in (*packages, *PACKAGES):
+        try:
+            found.setdefault(name, metadata.distribution(name))
+        except metadata.PackageNotFoundError:
+            continue
+    return sorted(reason for one in found.values() if (reason := _why_nameless(one)))
+
+
+def plugin_packages(groups: Iterable[str]) -> set[str]:
+    """Return the names of the packages that the plugins of these groups are imported from."""
+    return {point.module.partition(".")[0] for group in groups for point in _points(group)}
+
+
+def _points(group: str) -> Iterator[metadata.EntryPoint]:
+    yield from metadata.entry_points(group=group)
+
+
+def _why_nameless(package: metadata.Distribution) -> str:
+    """Why a package's version does not name its code; empty where it does."""
+    name, version = package.name, package.version
+    if CHANGED_SOURCES.search(version):
+        return f"{name} {version} was built from changed sources"
+    try:
+        origin = json.loads(package.read_text("direct_url.json") or "{}")
+    except ValueError:
+        return f"{name} {version} does not say where it was installed from"
+    if isinstance(origin, dict) and "dir_info" not in origin:
+        return ""
+    return f"{name} {version} was installed from a folder, whose code may change without its version"

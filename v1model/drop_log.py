@@ -56,7 +56,8 @@ class DropLog:
             if count == known or self._clock() < not_before:
                 continue
             where = f"{key[0]}: " if key[0] else ""
-            logger.warning("%sdropped %d packets: %s", where, count - known, reason)
+            packets = "1 packet" if count - known == 1 else f"{count - known} packets"
+            logger.warning("%sdropped %s: %s", where, packets, reason)
             self._logged[key] = count
             self._pauses[key] = (self._clock() + pause, min(2 * pause, LAST_PAUSE_S))
 

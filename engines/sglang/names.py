@@ -14,9 +14,10 @@ from typing import Any, Final
 import torch
 
 from engines.identity import in_background, loaded_identity, located, process_start_s
+from engines.paths import is_path
 from engines.remote_code import remote_code
 from engines.rope import rope_types
-from engines.software import library_environment, plugins, versions
+from engines.software import library_environment, plugins, versions, without_name
 from hostlib.protocol.errors import KeySpaceError
 
 HARMLESS_OPTIONS: Final = (
@@ -60,6 +61,7 @@ OUTSIDE_ENVIRONMENT: Final = (
 )  # fmt: skip
 """Environment variables by which code or weights come from elsewhere than SGLang and the model's folder."""
 PLUGINS: Final = ("sglang.srt.platforms", "sglang.srt.plugins")
+PACKAGES: Final = ("sglang", "torch")
 MEDIA: Final = ("audio", "image", "mm_", "sound", "speech", "thinker", "video", "vision", "visual")
 """Words in the configuration of models that take images or sounds."""
 ROPES_OF_BATCH: Final = {"longrope", "su"}
@@ -80,6 +82,9 @@ def begin_naming(pool: Any) -> Future[str]:
 
 def _name(pool: Any) -> str:
     options, environment = _options(), _environment()
+    doubts = without_name(PACKAGES, PLUGINS)
+    if doubts:
+        raise KeySpaceError("; ".join(doubts))
     _check_sources(options, environment)
     _check_configuration(options)
     weights = [
@@ -211,6 +216,8 @@ def _options() -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Options as JSON. Raises KeySpaceError for what other processes would not name alike."""
+    if is_path(value):
+        raise KeySpaceError(f"an option of SGLang names {value}, whose content may change")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, dict):

@@ -10,6 +10,7 @@ import torch
 import transformers
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from engines.rope import rope_types
 from hostlib.engine import Item, KvSpace
@@ -37,6 +38,7 @@ def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpa
     """
     config = model.config
     _check_code(model)
+    _check_attention(model)
     _check_cache(config)
     _check_rope(config)
     layers, heads, head = _shape(config)
@@ -94,6 +96,14 @@ def _check_code(model: PreTrainedModel) -> None:
             raise KeySpaceError(f"{name or 'the model'} has a hook, which may change its KV: remove it")
 
 
+def _check_attention(model: PreTrainedModel) -> None:
+    """Raise KeySpaceError for attention that is registered under a name, which says nothing of its code."""
+    name = getattr(model.config, "_attn_implementation", None)
+    attention = ALL_ATTENTION_FUNCTIONS.get(name)
+    if "/" in str(name) or (attention is not None and not _is_known(attention)):
+        raise KeySpaceError(f"the attention {name!r} is code of its own: use one of transformers'")
+
+
 def _is_known(code: Any) -> bool:
     """Whether code is of the known packages, as the hooks by which transformers reads layers."""
     return str(getattr(code, "__module__", "")).partition(".")[0] in KNOWN_CODE
@@ -132,14 +142,31 @@ def _shape(config: Any) -> tuple[int, int, int]:
 
 
 def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
-    """Offer the whole blocks of a prompt that `cache` (of one sequence) holds; how many are held."""
+    """Offer the whole blocks of a prompt that `cache` holds; how many are held.
+
+    It has to be computed as the model's weights are, not under autocast, which it does not say afterwards.
+    Raises KeySpaceError under autocast, and for a cache of several sequences or in another type than the
+    model's.
+    """
     size = pool.space.block_tokens
+    _check_computed(cache, pool.space)
     length = min(len(tokens), cache.get_seq_length())
     keys = list(pool.space.block_keys(pool.seal, tokens[:length]))
     blocks = []
     for number, block in enumerate(pool.blocks.references(keys, 0)):
         blocks.append([Item(block, memoryview(block_kv(cache, number, size).numpy()))])
     return pool.begin_store_blocks(blocks).result()
+
+
+def _check_computed(cache: DynamicCache, space: KvSpace) -> None:
+    tensors = [kind for layer in cache.layers for kind in (layer.keys, layer.values)]
+    if any(torch.is_autocast_enabled(device) for device in {tensor.device.type for tensor in tensors}):
+        raise KeySpaceError("under autocast, a model computes other KV than its weights say")
+    for tensor in tensors:
+        if tensor.shape[0] != 1:
+            raise KeySpaceError(f"the cache holds {tensor.shape[0]} sequences: store one at a time")
+        if str(tensor.dtype).removeprefix("torch.") != space.dtype:
+            raise KeySpaceError(f"the cache is in {tensor.dtype}, but the model in {space.dtype}")
 
 
 def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tensor:

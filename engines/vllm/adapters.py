@@ -27,6 +27,10 @@ from hostlib.protocol.errors import KeySpaceError
 
 MAX_ADAPTERS: Final = 1024
 """Number of states of adapters' files whose names are remembered."""
+KNOWN_FIELDS: Final = {
+    "lora_name", "lora_int_id", "lora_path", "base_model_name", "load_inplace", "is_3d_lora_weight",
+}  # fmt: skip
+"""What a request says of its adapter. What else a version of vLLM has there must not be set."""
 MAX_PLACES: Final = 1 << 14
 """Number of names and paths of adapters for which their last content is remembered."""
 
@@ -179,5 +183,11 @@ def _name_of_unchanged(before: ModelFiles | None, adapter: LoRARequest) -> str |
 
 
 def _with_form(name: str, adapter: LoRARequest) -> str:
-    """The name of an adapter's content, and how vLLM is to read it."""
+    """The name of an adapter's content, and how vLLM is to read it.
+
+    Raises KeySpaceError for a field of another version of vLLM, which may say where else weights come from.
+    """
+    for field in adapter.__struct_fields__:
+        if field not in KNOWN_FIELDS and getattr(adapter, field):
+            raise KeySpaceError(f"it is not known here what {field} of adapter {adapter.lora_name!r} does")
     return f"{name}, 3D" if getattr(adapter, "is_3d_lora_weight", False) else name

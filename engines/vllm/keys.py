@@ -6,6 +6,8 @@ import json
 import logging
 from concurrent.futures import Future, wait
 from dataclasses import replace
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from vllm.logger import init_logger
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
 
 START_PAUSE_S = 10.0
 """How long an engine's start waits for the name of its weights, so that its first requests are shared."""
+KNOWN_PARAMETERS = frozenset({
+    "abort_immediately", "arrival_time", "block_hasher", "cache_salt", "client_index", "kv_hints",
+    "lora_request", "mm_features", "pooling_params", "priority", "prompt_embeds", "prompt_is_token_ids",
+    "prompt_token_ids", "reasoning_ended", "reasoning_parser_kwargs", "request_id", "resumable",
+    "sampling_params", "session_id", "trace_headers",
+})  # fmt: skip
+"""What vLLM's requests are made of. What else a version has there must not be set: KV may depend on it."""
 MAX_REASONS = 64
 """Number of different reasons that are logged; an adapter's is one."""
 
@@ -179,6 +188,18 @@ def _check_nameable(request: Request) -> None:
         raise KeySpaceError("prompts given as embeddings have no name")
     if getattr(request, "resumable", False):
         raise KeySpaceError("the tokens of a streaming session change while it goes on")
+    if getattr(request.pooling_params, "extra_kwargs", None):
+        raise KeySpaceError("the model gets more than the request's tokens (extra_kwargs)")
+    kind: Any = type(request)
+    for name in sorted(_parameters(kind) - KNOWN_PARAMETERS):
+        if getattr(request, name, None):
+            raise KeySpaceError(f"it is not known here what {name} of a request does")
+
+
+@cache
+def _parameters(kind: type) -> frozenset[str]:
+    """What a request is made of."""
+    return frozenset(signature(kind).parameters)
 
 
 def _line(parts: Any) -> bytes:

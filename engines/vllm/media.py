@@ -43,14 +43,17 @@ class MediaNames:
         *,
         adapters_encode: bool = False,
         computed_in_parts: bool = False,
+        is_scaled: bool = False,
     ) -> None:
         """`encoded_by` says who else may encode images; None where the engine alone does it.
 
         `adapters_encode` says whether adapters change how images are encoded, `computed_in_parts` whether the
-        tokens of an image, which see those behind them, may be computed in several steps.
+        tokens of an image, which see those behind them, may be computed in several steps, `is_scaled` whether
+        encoders scale by the images before, or by a file.
         """
         self._block_tokens, self._encoded_by = block_tokens, encoded_by
         self._adapters_encode, self._computed_in_parts = adapters_encode, computed_in_parts
+        self._is_scaled = is_scaled
         self._contents: OrderedDict[str, str | None] = OrderedDict()
         """What each of vLLM's identifiers stands for; None where that is not certain."""
         self._hashing = ThreadPoolExecutor(1, "weir media")
@@ -68,7 +71,14 @@ class MediaNames:
         adapters_encode = lora is not None and lora.enable_tower_connector_lora
         is_seen_whole = getattr(config.model_config, "is_mm_prefix_lm", False)
         in_parts = is_seen_whole and not config.scheduler_config.disable_chunked_mm_input
-        return cls(block_tokens, encoded_by, adapters_encode=adapters_encode, computed_in_parts=in_parts)
+        multimodal = getattr(config.model_config, "multimodal_config", None)
+        return cls(
+            block_tokens,
+            encoded_by,
+            adapters_encode=adapters_encode,
+            computed_in_parts=in_parts,
+            is_scaled=getattr(multimodal, "mm_encoder_attn_dtype", None) is not None,
+        )
 
     def begin(self, features: Sequence[MultiModalFeatureSpec], *, has_adapter: bool = False) -> Future[Media]:
         """Return a future of the names, which raises KeySpaceError if one of these has none."""
@@ -87,6 +97,8 @@ class MediaNames:
         if has_adapter and self._adapters_encode:
             # vLLM keeps an encoded image by the adapter's name, also after the adapter was loaded anew.
             return "an adapter changes how images and sounds are encoded"
+        if self._is_scaled:
+            return "how they are encoded depends on those before them, or on a file (mm_encoder_attn_dtype)"
         if self._computed_in_parts:
             return (
                 "an image's tokens see those behind them, and may be computed before these are there "
@@ -109,6 +121,8 @@ class MediaNames:
         for feature in features:
             offset, length = feature.mm_position.offset, feature.mm_position.length
             name = self._certain_name(feature)
+            if feature.mm_position.is_embed is not None:
+                name = _masked_name(name, feature.mm_position.is_embed)
             for number in range(offset // size, (offset + length - 1) // size + 1):
                 media.setdefault(number, []).append([feature.modality, name, offset - number * size])
         return {number: _line(overlapping) for number, overlapping in media.items()}
@@ -157,6 +171,13 @@ def _content_name(item: Mapping[str, Any]) -> str:
     content = sha256()
     for name, field in sorted(item.items()):
         _feed(content, name, field.data)
+    return content.hexdigest()
+
+
+def _masked_name(name: str, mask: torch.Tensor) -> str:
+    """The name of an item of which only the tokens in `mask` get embeddings."""
+    content = sha256(name.encode())
+    _feed(content, "is_embed", mask)
     return content.hexdigest()
 
 

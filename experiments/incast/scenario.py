@@ -102,7 +102,8 @@ def make_scenario(options: IncastOptions) -> Scenario:
 
 
 def write_host_configs(scenario: Scenario, directory: Path) -> dict[str, Path]:
-    """Return a configuration file for every host, and the keys that the store holds from the start."""
+    """Write a configuration file for every host, and the keys that the store holds from the start; return
+    their paths by name."""
     fabric = scenario.fabric
     homes = [str(fabric.hosts[name].ipv4) for name in fabric.stores]
     keys = {key for case in scenario.cases() for burst in case.bursts for key in distinct_blocks(burst)}

@@ -89,7 +89,7 @@ class Plan:
 
 
 def read(path: Path) -> Plan:
-    """Return a plan that was written; OptionError or OSError for anything else."""
+    """Return a plan that was written; raises OptionError or OSError for anything else."""
     try:
         given: dict[str, Any] = json.loads(path.read_text())
         operations = tuple(Operation(**one) for one in given["operations"])

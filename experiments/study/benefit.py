@@ -17,13 +17,12 @@ SECOND_DOLLARS = Prices().node_per_hour / 3600
 class Benefit:
     """Over a reference, in the second half, per hour; 95 % intervals over pairs of the same seed."""
 
-    saved_ttft_s: Interval
-    """Of all requests of an hour like the second half. A cold start is no rate: see Sample.start_wait_s."""
     saved_gpu_s: Interval
     extra_dollars: float
     """Hardware that caches, beyond the reference's."""
     net_dollars: Interval
-    """Saved seconds at their price, less the extra hardware."""
+    """Seconds saved until the first token, of all requests of an hour like the second half, at their price,
+    less the extra hardware. A cold start is no rate: see Sample.start_wait_s."""
 
 
 def benefit(sample: Sample, reference: Sample) -> Benefit:
@@ -33,12 +32,8 @@ def benefit(sample: Sample, reference: Sample) -> Benefit:
     for mine, other in zip(sample.runs, reference.runs, strict=True):
         saved.append(saved_an_hour_s(mine, other, STEADY))
         saved_gpu.append(saved_gpu_an_hour_s(mine, other))
-    return Benefit(
-        mean_interval(saved),
-        mean_interval(saved_gpu),
-        extra,
-        mean_interval([one * SECOND_DOLLARS - extra for one in saved]),
-    )
+    net = mean_interval([one * SECOND_DOLLARS - extra for one in saved])
+    return Benefit(mean_interval(saved_gpu), extra, net)
 
 
 def saved_an_hour_s(mine: Figures, other: Figures, path: tuple[str, str]) -> float:

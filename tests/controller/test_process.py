@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controller import process as controller_process
+from controller.__main__ import main
 from controller.block_id import block_id
-from controller.config import Config, CostOptions, HomeLink, PoolSize, config_text
+from controller.config import Config, CostOptions, HomeLink, PoolSize, config_text, load_config
+from controller.errors import ControllerError
 from controller.p4_constants import OUTCOME_NAMES, SERVED
 from controller.policies import POLICY_NAMES, make_policy
 from controller.policies.eventlog import read_events, read_head
@@ -198,15 +200,16 @@ def test_a_pool_larger_than_the_program_s_is_refused(config_file: Path) -> None:
     content = json.loads(config_file.read_text())
     content["switches"][0]["pool"]["blocks"] += 1
     config_file.write_text(json.dumps(content))
-    with running(config_file) as process:
-        _, errors = process.communicate()
-    assert process.returncode == 2
-    assert "switch s1: pool.blocks is 9, but the program was compiled for 8" in errors
+    with pytest.raises(
+        ControllerError, match=r"switch s1: pool\.blocks is 9, but the program was compiled for 8"
+    ):
+        ControllerProcess(load_config(config_file))
 
 
-def test_help_says_what_it_does() -> None:
-    command = [sys.executable, "-m", "controller", "--help"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def test_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    said = capsys.readouterr().out
     assert "--config FILE" in said
     assert "ready" in said
     assert POLICY_NAMES[0] in said

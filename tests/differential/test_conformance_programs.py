@@ -27,7 +27,8 @@ PORTS = (0, 1, 2, 3, 7, 63, bmv2.CPU_PORT)
 
 # What BMv2 leaves undefined, and what therefore is not sent. A field of an invalid header (P4_16 8.25) has
 # what an earlier packet left in it; a release build does not check the index of a register, counter or
-# meter, and ends when it is out of range.
+# meter, and ends when it is out of range. Nor is that sent where BMv2 departs from the specification:
+# setInvalid() of an invalid member of a header union leaves the other one valid (p4c issue 4448).
 SHAPE, SHAPE_BYTES = "harness/shape.p4", 17
 
 
@@ -41,6 +42,7 @@ UNDEFINED: dict[str, Callable[[bytes], bool]] = {
     "counters": lambda data: data[0] >= 4 or shape_a(data) >= 4,
     "registers": lambda data: data[0] in (0, 1, 2) and shape_a(data) >= 8,
     "invalid": lambda data: len(data) < 7,
+    "unions": lambda data: data[:1].hex() in {f"2{digit}" for digit in "02468ace"},
     "stacks": lambda data: len(data) < 2 or data[0] == 7,  # op 7 reads a label, there or not
 }
 # Packets that make a program tell what it has stored: BMv2 has no registers over P4Runtime.

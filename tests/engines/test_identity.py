@@ -71,6 +71,9 @@ def copied(change: Callable[[Path], object]) -> Callable[[Path], str]:
         lambda path: (path / "preprocessor_config.json").write_text('{"size": 224}'),
         lambda path: (path / "model.safetensors").rename(path / "consolidated.safetensors"),
         lambda path: (path / "config.json").unlink(),
+        lambda path: (path / "tokenizer-e351c8d8.safetensors").write_bytes(b"of a codec"),
+        lambda path: (path / "vocab.PT").write_bytes(b"weights"),
+        lambda path: (path / "tokenizer.py").write_text("scale = 2"),
     ],
 )
 def test_files_that_may_change_what_is_computed_count(
@@ -84,6 +87,8 @@ def test_files_that_may_change_what_is_computed_count(
     [
         "tokenizer.json",
         "generation_config.json",
+        "optimizer.pt",
+        "rng_state_0.pth",
         "README.md",
         ".gitattributes",
         ".cache/lock",

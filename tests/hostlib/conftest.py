@@ -11,7 +11,7 @@ from hostlib.native.build import BuildError, build
 @pytest.fixture(scope="session")
 def compiled() -> native.CompiledCore:
     try:
-        return native.load(build(("-Werror",)))
+        return native.load(build())
     except BuildError as error:
         pytest.skip(str(error))
 

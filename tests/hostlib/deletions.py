@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from hostlib.client.client import Client
-from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import BlockNotFoundError
 from hostlib.protocol.members import State
 from tests.asynchronous import until
 from tests.hostlib.sealed import TENANT
-from tests.hostlib.world import NODE, World, key, ref
+from tests.hostlib.world import World, key, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 
@@ -29,10 +28,6 @@ def write_at(world: World, address: str, number: int) -> int:
     found = world.stores[address].find(Place(TENANT, key(number)))
     assert found is not None
     return found[1]
-
-
-def deletes_sent(world: World, by: str = NODE) -> list[wire.Message]:
-    return [message for _, message in world.sent(by, wire.OP_DELETE)]
 
 
 def absent_home(world: World) -> str:

@@ -41,6 +41,10 @@ VALUE_LENGTHS = [0, 1, 511, 512, min(FULL, 513), FULL - 1, FULL, FULL]
 HOME, NODE = "10.0.0.101", "10.0.0.1"
 
 
+def test_its_sources_compile_without_a_warning(compiled: Core) -> None:
+    build(("-Werror",))
+
+
 def test_the_layout_is_that_of_the_wire_format(compiled: Core) -> None:
     at, offsets = 0, {}
     for name, bits in wire.FIELDS:

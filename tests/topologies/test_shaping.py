@@ -31,8 +31,8 @@ from topologies.queues import Queues
 from topologies.registry import make_topology
 from topologies.shaping import Shape, burst_bytes, require
 
-RATE_BIT_S = 50_000.0
-"""A frame with a value takes a tenth of a second."""
+RATE_BIT_S = 100_000.0
+"""A frame with a value takes a twentieth of a second."""
 ROOT = Path(__file__).parents[2]
 needs_root = [
     pytest.mark.root,
@@ -98,11 +98,27 @@ def arriving(network: Network, role: str) -> Iterator[Iterator[tuple[int, float]
     watcher = network.popen(name, traffic("watch", interface), cwd=ROOT, stdout=subprocess.PIPE)
     assert watcher.stdout is not None
     assert watcher.stdout.readline() == b"ready\n"
-    yield ((int(op), float(at_s)) for op, at_s in map(bytes.split, watcher.stdout))
+    try:
+        yield ((int(op), float(at_s)) for op, at_s in map(bytes.split, watcher.stdout))
+    finally:
+        watcher.kill()
+        watcher.wait()
 
 
 def several(arrivals: Iterator[tuple[int, float]], count: int) -> list[tuple[int, float]]:
     return [next(arrivals) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def one_queue() -> Iterator[Network]:
+    with slow_network(requests_first=False) as network:
+        yield network
+
+
+@pytest.fixture(scope="module")
+def two_queues() -> Iterator[Network]:
+    with slow_network(requests_first=True) as network:
+        yield network
 
 
 class TestNetwork:
@@ -113,12 +129,12 @@ class TestNetwork:
         [("host", OP_PUT, (OP_GET, OP_PUT_ACK)), ("switch", OP_VALUE, (OP_GET, OP_NOT_FOUND))],
     )
     def test_requests_overtake_the_blocks_that_wait_and_nothing_else_changes(
-        self, role: str, block: int, requests: tuple[int, int]
+        self, two_queues: Network, role: str, block: int, requests: tuple[int, int]
     ) -> None:
         sent = [block] * 30 + [requests[0]] * 10 + [requests[1]] * 5
         given = [f"{op},{count}" for op, count in Counter(sent).items()]
-        with slow_network(requests_first=True) as network, arriving(network, role) as arrivals:
-            send(network, role, *given)
+        with arriving(two_queues, role) as arrivals:
+            send(two_queues, role, *given)
             came = several(arrivals, len(sent))
         ops = [op for op, _ in came]
         assert [op for op in ops if op != block] == sent[30:]
@@ -129,9 +145,9 @@ class TestNetwork:
         assert (came[-1][1] - came[0][1]) * RATE_BIT_S / 8 > sent_bytes - at_once
 
     @pytest.mark.parametrize("role", ["host", "switch"])
-    def test_without_it_requests_wait_for_their_turn(self, role: str) -> None:
-        with slow_network(requests_first=False) as network, arriving(network, role) as arrivals:
-            send(network, role, f"{OP_PUT},15", f"{OP_GET},5", f"{OP_PUT},5")
+    def test_without_it_requests_wait_for_their_turn(self, one_queue: Network, role: str) -> None:
+        with arriving(one_queue, role) as arrivals:
+            send(one_queue, role, f"{OP_PUT},15", f"{OP_GET},5", f"{OP_PUT},5")
             ops = [op for op, _ in several(arrivals, 25)]
         assert ops == [OP_PUT] * 15 + [OP_GET] * 5 + [OP_PUT] * 5
 
@@ -145,11 +161,11 @@ class TestNetwork:
         assert 10 <= came[OP_GET] < 40
         assert came.total() == 100 - dropped
 
-    def test_what_waits_in_both_queues_is_counted(self) -> None:
-        with slow_network(requests_first=True) as network:
-            send(network, "switch", f"{OP_VALUE},20", f"{OP_GET},300")
-            with Queues({"s1": network.mininet["s1"].pid}) as queues:
-                waiting = queues.waiting_bytes()["s1-eth1"]
+    def test_what_waits_in_both_queues_is_counted(self, two_queues: Network) -> None:
+        """The last one of this network: it leaves the queues full."""
+        send(two_queues, "switch", f"{OP_VALUE},20", f"{OP_GET},300")
+        with Queues({"s1": two_queues.mininet["s1"].pid}) as queues:
+            waiting = queues.waiting_bytes()["s1-eth1"]
         assert 20 * VALUE_FRAME_BYTES < waiting < 20 * VALUE_FRAME_BYTES + 300 * HEADER_FRAME_BYTES
 
     def test_what_the_kernel_lacks_is_refused_in_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:

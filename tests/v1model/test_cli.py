@@ -265,7 +265,7 @@ def test_a_frame_that_is_too_long_is_logged_and_shown(tmp_path: Path) -> None:
             sender.bind((f"{name}p", 0))
             sender.send(bytes(1400))
         assert process.stderr
-        expected = f"weir-switch: port 1 ({name}): dropped 1 packets: to be sent, but longer than"
+        expected = f"weir-switch: port 1 ({name}): dropped 1 packet: to be sent, but longer than"
         assert process.stderr.readline().startswith(expected)
         shown = subprocess.run(
             [sys.executable, "-m", "v1model.remote.cli", "--address", address, "-c", "show_ports"],

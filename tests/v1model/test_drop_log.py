@@ -34,7 +34,7 @@ def test_a_drop_names_port_count_and_reason(caplog: pytest.LogCaptureFixture) ->
     log.report(counted(beyond_mtu=2, no_port=1, ingress=9))
     assert caplog.messages == [
         "port 3 (s1-eth3): dropped 2 packets: to be sent, but longer than the interface's MTU",
-        "dropped 1 packets: for ports that are not attached or gone",
+        "dropped 1 packet: for ports that are not attached or gone",
     ]
 
 
@@ -58,4 +58,4 @@ def test_a_new_program_counts_anew(caplog: pytest.LogCaptureFixture) -> None:
     log.report(counted(beyond_mtu=5))
     now_s = 100.0
     log.report(counted(beyond_mtu=1))
-    assert "dropped 1 packets" in caplog.messages[-1]
+    assert "dropped 1 packet" in caplog.messages[-1]

@@ -46,20 +46,24 @@ def controller_headers(unit: Unit, types: dict[str, t.RecordType]) -> tuple[Cont
         header = unit.shapes.of(type_)
         assert isinstance(header, ir.Header)
         if name in ("packet_in", "packet_out"):
-            _check_whole_bytes(name, header, type_.declaration.span, is_used=is_used)
+            _check_fields(name, header, type_.declaration.span, is_used=is_used)
         found.append((header, name, tuple(tuple(f.annotations) for f in type_.declaration.fields)))
     return tuple(found)
 
 
-def _check_whole_bytes(name: str, header: ir.Header, span: ast.Span, *, is_used: bool) -> None:
-    """Refuse a packet-in or packet-out header that is no whole bytes; where the program never has such a
-    header, only say so."""
-    bits = sum(field.width for _, field in header.fields if isinstance(field, ir.Bits))
-    if not bits % 8:
-        return
-    message = f"the header of {name} has {bits} bits, which are no whole bytes"
+def _check_fields(name: str, header: ir.Header, span: ast.Span, *, is_used: bool) -> None:
+    """Refuse a packet-in or packet-out header that is no whole bytes or whose size varies; where the program
+    never has such a header, only say so."""
+    if any(isinstance(field, ir.Varbit) for _, field in header.fields):
+        message, hint = f"the header of {name} has a varbit", "the fields of packet metadata have one size"
+    else:
+        bits = sum(field.width if isinstance(field, ir.Bits) else 1 for _, field in header.fields)
+        if not bits % 8:
+            return
+        message = f"the header of {name} has {bits} bits, which are no whole bytes"
+        hint = f"add a field of bit<{-bits % 8}>"
     if is_used:
-        raise CompileError(message, span, f"add a field of bit<{-bits % 8}>")
+        raise CompileError(message, span, hint)
     logger.warning("%s:%d: %s; the program does not use it", span.file, span.line, message)
 
 

@@ -96,7 +96,13 @@ def _default_action(builder: Builder, message: Any, table: ir.Table) -> None:
     ):
         given = number(parameter.annotations, "id")
         argument = message.initial_default_action.arguments.add(param_id=given or position)
-        argument.value = bytestring(value, parameter.type.width)
+        argument.value = bytestring(value, _given_width(parameter, value))
+
+
+def _given_width(parameter: ir.ActionParam, value: int) -> int:
+    """Return the width in which p4c gives an argument: that which the controller sees if there is one."""
+    width = bit_width(_type(parameter))
+    return width if width >= max(1, value.bit_length()) else parameter.type.width
 
 
 def _match_fields(message: Any, table: ir.Table) -> None:

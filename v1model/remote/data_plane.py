@@ -124,6 +124,15 @@ class RemoteDataPlane:
             timeout_ns = message.idle_timeout_ns
             yield TableEntry(name, matches, action, priority, member, group, timeout_ns, message.is_const)
 
+    def default(self, name: str) -> ActionCall | None:
+        """Return the default action; None if the switch does not say what it is."""
+        table, entity = self._schema.tables_by_name[name], p4runtime_pb2.Entity()
+        entity.table_entry.table_id, entity.table_entry.is_default_action = table.id, True
+        for read in self._session.read(entity):
+            if read.table_entry.action.WhichOneof("type") == "action":
+                return table.decode_action(read.table_entry.action.action, as_default=True)
+        return None
+
     def set_default(self, name: str, action: ActionCall | None) -> None:
         entity = p4runtime_pb2.Entity()
         table = self._schema.tables_by_name[name]

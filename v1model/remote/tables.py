@@ -165,6 +165,8 @@ class TableCommands:
         table = self._table(words[0])
         for handle, entry in self._handles.by_handle(table).items():
             self._say_entry(table, handle, entry)
+        if (default := self._data_plane.default(table.name)) is not None:
+            self._say(f"default => {_shown_call(default)}")
 
     def _say_entry(self, table: ir.Table, handle: int, entry: TableEntry) -> None:
         shown = ", ".join(f"{key.name}: {show_match(match)}" for key, match in matched(table, entry.matches))
@@ -201,9 +203,13 @@ def _match_keys(table: ir.Table) -> list[ir.Key]:
     return [key for key in table.keys if key.match_kind != "selector"]
 
 
+def _shown_call(call: ActionCall) -> str:
+    return f"{call.action}({', '.join(map(hex, call.arguments))})"
+
+
 def _shown_action(entry: TableEntry) -> str:
     if entry.action is not None:
-        return f"{entry.action.action}({', '.join(map(hex, entry.action.arguments))})"
+        return _shown_call(entry.action)
     if entry.member is not None:
         return f"member {entry.member - FIRST_ID}"
     return f"group {entry.group - FIRST_ID}" if entry.group is not None else "an action set"

@@ -58,6 +58,16 @@ def test_adapters_are_named_by_content_and_form(folder: Path, tmp_path: Path) ->
     assert named(names, folder, is_3d_lora_weight=True) != name
 
 
+def test_a_field_of_another_version_of_vllm_is_in_doubt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `tensorizer_config_dict` was, which said where else the weights came from."""
+    monkeypatch.setattr(adapters, "KNOWN_FIELDS", adapters.KNOWN_FIELDS - {"is_3d_lora_weight"})
+    assert named(AdapterNames(), folder)
+    with pytest.raises(KeySpaceError, match="not known here what is_3d_lora_weight of adapter 'sql' does"):
+        named(AdapterNames(), folder, is_3d_lora_weight=True)
+
+
 @pytest.mark.parametrize("was_named", [True, False])
 def test_another_adapter_under_the_same_name_and_path_is_noticed_once(
     folder: Path, *, was_named: bool

@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="make test-engines")
 pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
-from vllm import SamplingParams
+from vllm import PoolingParams, SamplingParams
 from vllm.lora.request import LoRARequest
 from vllm.multimodal.inputs import (
     MultiModalBatchedField,
@@ -47,6 +47,7 @@ BLOCK = 16
 SPACE = KvSpace(name="m", model="w", layout="l", dtype="float32", block_tokens=BLOCK, object_bytes=(64,))
 SEAL = Seal(0, PUBLIC_SECRET)
 SETTINGS = Resolved("settings", (), ())
+TYPED = PoolingParams(task="classify", extra_kwargs={"compressed_token_type_ids": 7})
 TEXT = list(range(100, 100 + 32 * BLOCK))
 IMAGE = [9] * 4 * BLOCK
 
@@ -67,8 +68,9 @@ def image(
 
 def request(tokens: list[int], images: list[MultiModalFeatureSpec] | None = None, **more: Any) -> Request:
     return Request(
-        request_id="1", prompt_token_ids=tokens, sampling_params=SamplingParams(max_tokens=4),
-        pooling_params=None, mm_features=images, block_hasher=get_request_block_hasher(BLOCK, sha256), **more,
+        request_id="1", prompt_token_ids=tokens, mm_features=images,
+        block_hasher=get_request_block_hasher(BLOCK, sha256),
+        **{"sampling_params": SamplingParams(max_tokens=4), "pooling_params": None, **more},
     )  # fmt: skip
 
 
@@ -125,6 +127,15 @@ def test_a_feature_within_another_is_part_of_the_name_of_each_block_that_it_over
     one = request([9] * 8 * BLOCK, [video, image("sound 1", 3 * BLOCK, length=8)])
     other = request([9] * 8 * BLOCK, [video, image("sound 2", 3 * BLOCK, length=8)])
     assert common(keys(one), keys(other)) == 3
+
+
+def test_the_tokens_of_an_image_that_get_its_embeddings_are_part_of_the_name() -> None:
+    masks = (None, torch.tensor([True] * 64), torch.tensor([True] * 60 + [False] * 4))
+    one = image("A", 512)
+    masked = [replace(one, mm_position=PlaceholderRange(512, 64, is_embed=mask)) for mask in masks]
+    chains = [keys(request(TEXT + IMAGE, [feature])) for feature in masked]
+    assert [common(chains[0], other) for other in chains] == [36, 32, 32]
+    assert common(chains[1], chains[2]) == 32
 
 
 CALLED = ("req-1-image-0", "5f" * 32, hashlib.sha256(b"caller's id").hexdigest())
@@ -191,6 +202,7 @@ def test_identifiers_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatc
         ({"tower": True}, False, ""),
         ({"is_seen_whole": True}, False, "tokens see those behind them"),
         ({"is_seen_whole": True, "is_computed_whole": True}, False, ""),
+        ({"attention": "fp8"}, False, "depends on those before them, or on a file"),
     ],
 )
 def test_images_whose_kv_may_not_be_that_of_their_content_have_no_name(
@@ -207,7 +219,10 @@ def test_images_whose_kv_may_not_be_that_of_their_content_have_no_name(
         ec_transfer_config=transfer if "connector" in config else None,
         ec_manager_config=SimpleNamespace(encoder_cache_manager_cls=config.get("manager")),
         lora_config=SimpleNamespace(enable_tower_connector_lora=config.get("tower", False)),
-        model_config=SimpleNamespace(is_mm_prefix_lm=config.get("is_seen_whole", False)),
+        model_config=SimpleNamespace(
+            is_mm_prefix_lm=config.get("is_seen_whole", False),
+            multimodal_config=SimpleNamespace(mm_encoder_attn_dtype=config.get("attention")),
+        ),
         scheduler_config=SimpleNamespace(disable_chunked_mm_input=config.get("is_computed_whole", False)),
     )
     said = refused(MediaNames.of_engine(vllm_config, BLOCK), image("A", 512), has_adapter=has_adapter)
@@ -274,6 +289,7 @@ def test_adapters_and_salts_are_in_the_name_of_every_block() -> None:
     [
         ({"prompt_embeds": torch.zeros(len(TEXT), 8)}, "embeddings"),
         ({"resumable": True}, "streaming session"),
+        ({"sampling_params": None, "pooling_params": TYPED}, "more than the request's tokens"),
     ],
 )
 def test_requests_whose_kv_has_no_name_are_not_shared_and_the_log_says_so_once(
@@ -283,6 +299,14 @@ def test_requests_whose_kv_has_no_name_are_not_shared_and_the_log_says_so_once(
     assert named_by(engine, request(TEXT, **more)) is None
     assert named_by(engine, request(TEXT, **more)) is None
     assert [why in record.message for record in caplog.records] == [True]
+
+
+def test_what_a_later_vllm_adds_to_its_requests_is_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert keys_module._parameters(Request) <= keys_module.KNOWN_PARAMETERS
+    monkeypatch.setattr(keys_module, "KNOWN_PARAMETERS", keys_module.KNOWN_PARAMETERS - {"priority"})
+    assert keys(request(TEXT))
+    with pytest.raises(KeySpaceError, match="not known here what priority of a request does"):
+        keys(request(TEXT, priority=1))
 
 
 def test_a_new_generation_names_everything_anew_and_shares_it_with_nobody() -> None:

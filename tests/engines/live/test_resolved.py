@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import is_dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,9 +25,10 @@ import torch
 from transformers import LlamaConfig, Phi3Config
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import EngineArgs
+from vllm.v1.attention.backends.registry import AttentionBackendEnum
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 
-from engines.vllm import resolved
+from engines.vllm import own_code, resolved
 from engines.vllm.resolved import HARMLESS, resolve
 
 SHAPE: dict[str, Any] = {"block_size": 32, "num_kv_heads": 2, "head_size": 64}
@@ -198,6 +201,31 @@ def test_each_field_counts_unless_it_is_known_to_be_harmless(plain: VllmConfig) 
     assert harmless > 100
 
 
+UNDER_ANOTHER_NAME = {
+    "lora_target_modules", "enable_lora",  # of LoRAConfig
+    "spec_method", "spec_model", "spec_tokens",  # of SpeculativeConfig
+    "enable_mamba_cache_stochastic_rounding", "mamba_backend", "mamba_cache_philox_rounds",
+    "mamba_ssu_algorithm",  # of MambaConfig
+    "gdn_prefill_backend", "kda_decode_backend", "kda_prefill_backend",  # entries of additional_config
+}  # fmt: skip
+"""Arguments that become fields of other names, which count."""
+WITHOUT_EFFECT_ON_KV = {
+    "aggregate_engine_logging", "data_parallel_address", "data_parallel_multi_port_external_lb",
+    "data_parallel_start_rank", "device_ids", "disable_log_stats", "fail_on_environ_validation",
+    "log_config_file", "scheduling_policy", "tokens_only",
+}  # fmt: skip
+"""Arguments that say who serves which requests, where, and what is logged of it."""
+
+
+def test_every_argument_of_vllm_becomes_a_field_or_is_known_not_to_matter() -> None:
+    """A field counts unless it is known not to; what a later version adds has to be looked at here."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("vllm.config.")]
+    kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
+    known = {name for kind in kinds if is_dataclass(kind) for name in getattr(kind, "__annotations__", {})}
+    arguments = {field.name for field in dataclasses.fields(EngineArgs)}
+    assert arguments - known == UNDER_ANOTHER_NAME | WITHOUT_EFFECT_ON_KV
+
+
 def test_a_field_that_a_later_vllm_adds_counts(plain: VllmConfig) -> None:
     config = copy.deepcopy(plain)
     object.__setattr__(config.cache_config, "a_new_switch", 1)
@@ -227,8 +255,27 @@ def test_what_the_environment_says_of_the_machine_does_not(
     assert digest(plain) == right
 
 
+def test_experts_that_are_chosen_by_chance_are_said(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_MOE_ROUTING_SIMULATION_STRATEGY", "uniform_random")
+    (said,) = resolve(plain, cache()).nameless
+    assert "sends tokens to experts by chance" in said
+
+
+def test_what_rays_workers_run_with_counts(plain: VllmConfig) -> None:
+    config = copy.deepcopy(plain)
+    environment = {"env_vars": {"NVIDIA_TF32_OVERRIDE": "0"}}
+    object.__setattr__(config.parallel_config, "ray_runtime_env", environment)
+    assert digest(config) != digest(plain)
+
+
 def own_override(config: Any) -> Any:
     return config
+
+
+class Own:
+    """A class of the user's own, which may compute anything."""
 
 
 @pytest.mark.parametrize(
@@ -239,6 +286,10 @@ def own_override(config: Any) -> Any:
         ("hf_overrides", {"a": object()}, "is a builtins.object"),
         ("worker_extension_cls", "trainer.WeightSync", "is code of its own .trainer.WeightSync"),
         ("worker_cls", "somebody.worker.Worker", "is code of its own"),
+        ("scheduler_cls", "somebody.Scheduler", "is code of its own .somebody.Scheduler"),
+        ("scheduler_cls", Own, "is code of its own .*Own"),
+        ("hf_text_config", Own(), "is code of its own .*Own"),
+        ("hf_overrides", {"scales": __file__}, "names .*test_resolved.py, whose content may change"),
         ("calculate_kv_scales", True, "scales the KV by the first prompt of each engine"),
     ],
 )
@@ -247,12 +298,103 @@ def test_what_no_other_process_would_name_alike_is_said(
 ) -> None:
     config = copy.deepcopy(plain)
     owners = {"worker_extension_cls": "parallel_config", "worker_cls": "parallel_config",
-              "calculate_kv_scales": "cache_config"}  # fmt: skip
+              "scheduler_cls": "scheduler_config", "calculate_kv_scales": "cache_config"}  # fmt: skip
     object.__setattr__(getattr(config, owners.get(field, "model_config")), field, value)
     (said,) = resolve(config, cache()).nameless
     assert re.search(why, said)
     assert field in said
     assert resolve(plain, cache()).nameless == ()
+
+
+REGISTRIES: tuple[tuple[tuple[str, str], str, Any, str], ...] = (
+    (own_code.MODELS, "LlamaForCausalLM", SimpleNamespace(model_cls=Own), "model LlamaForCausalLM"),
+    (own_code.MODELS, "LlamaForCausalLM", SimpleNamespace(module_name="somebody.llama"), "model Llama"),
+    (own_code.LOADERS, "auto", Own, "the loader of weights"),
+    (own_code.QUANTIZATIONS, "half-bit", Own, "quantization half-bit"),
+    (own_code.LAYERS, "RMSNorm", Own, "layer RMSNorm"),
+    (own_code.BACKENDS, AttentionBackendEnum.CPU_ATTN, "somebody.Attention", "attention CPU_ATTN"),
+)
+
+
+@pytest.mark.parametrize(("place", "name", "entry", "what"), REGISTRIES)
+def test_code_that_a_program_registers_in_the_place_of_vllms_is_said(
+    plain: VllmConfig,
+    monkeypatch: pytest.MonkeyPatch,
+    place: tuple[str, str],
+    name: Any,
+    entry: Any,
+    what: str,
+) -> None:
+    """Its name is that of vLLM's own, and says nothing of what it computes."""
+    registry = own_code._registry(place)
+    assert registry is not None
+    table = dict(getattr(registry, "models", registry))
+    table[name] = entry
+    if place == own_code.MODELS:
+        monkeypatch.setattr(registry, "models", table)
+    else:
+        monkeypatch.setattr(*place_of(place), table)
+    (said,) = resolve(plain, cache()).nameless
+    assert re.match(f"{what}.* is code of its own", said)
+
+
+def place_of(place: tuple[str, str]) -> tuple[Any, str]:
+    """The module that has a registry, and the registry's name."""
+    module, name = place
+    return sys.modules[module], name
+
+
+def test_models_loaders_and_operations_of_plugins_are_known_by_their_package(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {**own_code._registry(own_code.LOADERS), "auto": Own}
+    monkeypatch.setattr(*place_of(own_code.LOADERS), table)
+    monkeypatch.setattr(own_code, "_known", lambda: {*own_code.KNOWN_CODE, Own.__module__.partition(".")[0]})
+    assert resolve(plain, cache()).nameless == ()
+
+
+def test_an_operation_of_ones_own_is_said(plain: VllmConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = own_code._registry(own_code.OPERATIONS).registry
+    name, operation = next(iter(operations.items()))
+    mine = SimpleNamespace(impl_fn=own_override)
+    monkeypatch.setattr(operation, "impls", {**operation.impls, "mine": mine})
+    assert resolve(plain, cache()).nameless == (
+        f"operation {name} is code of its own ({own_override.__module__})",
+    )
+
+
+def test_registries_of_another_form_are_said(plain: VllmConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of a later vLLM may have: they end no engine."""
+    monkeypatch.setattr(*place_of(own_code.QUANTIZATIONS), {"half-bit": 7})
+    (said,) = resolve(plain, cache()).nameless
+    assert "registries are not those that are known here" in said
+
+
+def test_an_overridden_model_class_is_said(plain: VllmConfig) -> None:
+    config = copy.deepcopy(plain)
+    config.model_config.model_class_overrides = {"LlamaForCausalLM": "somebody.models:Llama"}
+    assert (
+        "model LlamaForCausalLM is code of its own (somebody.models:Llama)"
+        in resolve(config, cache()).nameless
+    )
+
+
+def test_the_number_of_ranks_counts_that_exchange_what_experts_compute(plain: VllmConfig) -> None:
+    digests = set()
+    for is_exchanged in (False, True):
+        for ranks in (1, 2):
+            config = copy.deepcopy(plain)
+            object.__setattr__(config.parallel_config, "enable_expert_parallel", is_exchanged)
+            object.__setattr__(config.parallel_config, "data_parallel_size", ranks)
+            digests.add(digest(config))
+    assert len(digests) == 3
+
+
+def test_software_whose_version_does_not_name_its_code_is_said(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolved, "_nameless_software", lambda: ("vllm 0.32 was installed from a folder",))
+    assert resolve(plain, cache()).nameless == ("vllm 0.32 was installed from a folder",)
 
 
 IN_ANOTHER_PROCESS = """

@@ -172,6 +172,7 @@ def test_servers_share_by_the_content_of_their_models(options: dict[str, object]
         ({"weight_cache_mode": "client"}, "come from another process"),
         ({"model_path": "nobody/has-this-model"}, "neither a folder nor"),
         ({"hook": object()}, "is a object, which has no name"),
+        ({"scales_of_a_later_version": [__file__]}, "names .*test_sglang.py, whose content may change"),
     ],
 )
 def test_what_is_not_certain_has_no_name(
@@ -219,6 +220,16 @@ def test_versions_of_kernels_count(options: dict[str, object], monkeypatch: pyte
     right = name()
     monkeypatch.setattr(names, "versions", lambda: {"sglang-kernel": "of tomorrow"})
     assert name() != right
+
+
+def test_a_server_of_sources_that_may_change_has_no_name(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engines.sglang import names
+
+    monkeypatch.setattr(names, "without_name", lambda *_: ["sglang 0.5 was installed from a folder"])
+    with pytest.raises(KeySpaceError, match="installed from a folder"):
+        name()
 
 
 def test_long_rope_has_no_name_as_it_depends_on_the_batch(options: dict[str, object], tmp_path: Path) -> None:

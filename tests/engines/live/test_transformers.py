@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ pytest.importorskip("transformers", reason="make test-engines")
 
 import torch
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from engines.transformers import cache
 from hostlib.engine import KvSpace, PoolConfig, open_pool
@@ -115,6 +117,49 @@ def test_what_neither_weights_nor_configuration_say_is_refused(
     change(model)
     with pytest.raises(KeySpaceError, match=why):
         cache.kv_space(model, "tiny")
+
+
+@pytest.mark.parametrize("name", ["sdpa", "mine"])
+def test_attention_that_is_registered_under_a_name_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also under one of transformers' own."""
+
+    def mine(*_: object, **__: object) -> None: ...
+
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS._global_mapping, name, mine)
+    model.config._attn_implementation = name
+    with pytest.raises(KeySpaceError, match=f"attention '{name}' is code of its own"):
+        cache.kv_space(model, "tiny")
+
+
+def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
+    pool_settings: dict[str, object],
+) -> None:
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "tiny", BLOCK_TOKENS))
+    prompts = torch.randint(0, 128, (2, 2 * BLOCK_TOKENS))
+
+    def kept(batch: int, computing: torch.nn.Module) -> DynamicCache:
+        computed = DynamicCache(config=model.config)
+        with torch.no_grad():
+            computing(prompts[:batch], past_key_values=computed)
+        return computed
+
+    def stored(one: DynamicCache) -> int:
+        return cache.store(pool, prompts[0].tolist(), one)
+
+    try:
+        with pytest.raises(KeySpaceError, match="holds 2 sequences"):
+            stored(kept(2, model))
+        with pytest.raises(KeySpaceError, match=r"in torch.bfloat16, but the model in float32"):
+            stored(kept(1, copy.deepcopy(model).bfloat16()))
+        with torch.autocast("cpu", torch.bfloat16), pytest.raises(KeySpaceError, match="under autocast"):
+            stored(kept(1, model))
+        assert stored(kept(1, model)) == 2
+    finally:
+        pool.close()
 
 
 def test_a_model_that_forgets_tokens_is_refused() -> None:

@@ -18,7 +18,7 @@ from hostlib.protocol.content import block_content
 from hostlib.protocol.errors import BlockNotFoundError
 from hostlib.protocol.transfer import BlockRef
 from tests.asynchronous import in_real_time, until
-from tests.hostlib.lenders import LINK_BIT_S, LendingNode, index, known
+from tests.hostlib.lenders import INDEX_LINK_BIT_S, LendingNode, index, known
 from tests.hostlib.network import MemoryNetwork
 from tests.hostlib.world import BLOCK_BYTES, FRAGMENTS, key, ref
 
@@ -76,7 +76,7 @@ async def test_a_chain_comes_from_the_nodes_that_hold_it(tmp_path: Path) -> None
         assert await nodes.a.lending.locate([ref(4)]) == []
         again = await nodes.c.lending.locate([ref(1)])
         assert again[0].homes == (B,)
-        block_s = FRAGMENTS * 8 * 634 / LINK_BIT_S
+        block_s = FRAGMENTS * 8 * 634 / INDEX_LINK_BIT_S
         assert 0 < nodes.c.lending.wait_s(B) <= 2 * block_s
         assert nodes.c.lending.wait_s(A) == 0
         nodes.close()

@@ -81,9 +81,6 @@ class Build:
     def std(self, name: str) -> ir.Member:
         return member(self.standard, name)
 
-    def send_to(self, port: int) -> ir.Assign:
-        return ir.Assign(self.std("egress_spec"), const(port, 9))
-
     def program(self) -> ir.Program:
         states = self.states or (self._extract_all(),)
         emits = tuple(ir.Emit(member(self.headers, name)) for name, _ in self.headers_type.fields)

@@ -384,3 +384,11 @@ def test_a_packet_in_header_without_use_may_be_of_any_bits(
     """The programs of sonic-pins have such."""
     program(tmp_path, declarations=IN_HEADER)
     assert "65 bits, which are no whole bytes; the program does not use it" in caplog.text
+
+
+def test_a_packet_in_header_may_have_booleans_but_no_varbits(tmp_path: Path) -> None:
+    use = "in_t own; own.setValid(); hdr.h.a = own.rest;"
+    header = '@controller_header("packet_in") header in_t { bit<8> rest; %s }'
+    program(tmp_path, use, declarations=header % "bool first; bit<7> pad;")
+    with pytest.raises(CompileError, match="has a varbit"):
+        program(tmp_path, use, declarations=header % "varbit<8> more;")

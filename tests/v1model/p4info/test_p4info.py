@@ -129,6 +129,26 @@ apply { t.apply(); }
     assert [param.bitwidth for param in info.actions[-1].params] == [0, 9]
 
 
+def test_a_translated_argument_of_the_default_action_is_as_wide_as_the_controller_sees_it(
+    tmp_path: Path,
+) -> None:
+    """As p4c has it; a translated string has no width, so that the value stays as the program has it."""
+    path = tmp_path / "snippet.p4"
+    types = """
+@p4runtime_translation("id", 32) type bit<16> id_t;
+@p4runtime_translation("port", string) type bit<9> port_t;
+"""
+    ingress = """
+action a(id_t id, port_t port, bit<12> plain) {}
+table t { actions = { a; } default_action = a((id_t) 16w2, (port_t) 9w3, 4); }
+apply { t.apply(); }
+"""
+    before, after = (SKELETON % ingress).split("struct", 1)
+    path.write_text(f"{before}{types}struct{after}")
+    default = described(path).tables[0].initial_default_action
+    assert [given.value for given in default.arguments] == [b"\0\0\0\2", b"\0\3", b"\0\4"]
+
+
 # As p4c-bm2-ss does: it keeps extern instances without a use, but for those of a typedef's name. A read into
 # a variable that nothing reads is no use.
 @pytest.mark.parametrize(

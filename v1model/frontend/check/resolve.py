@@ -215,4 +215,28 @@ def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
         if isinstance(found, DeclaredType) and isinstance(found.declaration, ast.ExternDeclaration):
             hint = f"an instance is made with what its constructor takes: {show(found)}(...) name;"
         raise CompileError(f"{what} cannot have type {show(found)}", ref.span, hint)
+    refuse_compile_time_parts(found, ref, what)
     return found
+
+
+def refuse_compile_time_parts(found: Type, ref: ast.TypeRef, what: str) -> None:
+    """Refuse a composite type with an int or a string inside, of which only constants can be."""
+    if inner := compile_time_part(found):
+        message = f"{what} cannot have type {show(found)}: inside is {show(inner)}"
+        raise CompileError(message, ref.span, "only constants can be of such a type")
+
+
+def compile_time_part(found: Type) -> IntegerType | StringType | None:
+    """Return the int or string that is part of a struct, tuple or stack, if one is."""
+    match found:
+        case IntegerType() | StringType():
+            return found
+        case RecordType(fields=fields):
+            parts = [kind for _, kind in fields]
+        case TupleType(elements):
+            parts = list(elements)
+        case StackType(element):
+            parts = [element]
+        case _:
+            return None
+    return next((inner for part in parts if (inner := compile_time_part(part))), None)

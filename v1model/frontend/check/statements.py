@@ -30,7 +30,7 @@ from v1model.frontend.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from v1model.frontend.check.scope import Context
 
@@ -41,9 +41,14 @@ def check_statement(c: Context, node: ast.Statement) -> None:
 
 def check_block(c: Context, node: ast.Block) -> None:
     with c.nested():
-        for statement in node.statements:
-            with c.diagnostics.recovering(_declared(statement)):
-                check_statement(c, statement)
+        _check_each(c, node.statements)
+
+
+def _check_each(c: Context, statements: Sequence[ast.Statement]) -> None:
+    """Check statements one after the other, whatever is wrong with those before."""
+    for statement in statements:
+        with c.diagnostics.recovering(_declared(statement)):
+            check_statement(c, statement)
 
 
 def _declared(statement: ast.Statement) -> str:
@@ -133,9 +138,10 @@ def _switch(c: Context, node: ast.Switch) -> None:
         raise CompileError(f"'switch' cannot be used with {show(subject)}", node.subject.span, hint)
     seen: dict[object, ast.Expression] = {}
     for position, case in enumerate(node.cases):
-        case.labels = [_switch_label(c, node, subject, label) for label in case.labels]
-        for label in case.labels:
-            _check_label(label, seen, is_last=position == len(node.cases) - 1)
+        with c.diagnostics.recovering():
+            case.labels = [_switch_label(c, node, subject, label) for label in case.labels]
+            for label in case.labels:
+                _check_label(label, seen, is_last=position == len(node.cases) - 1)
         if case.body is not None:
             check_block(c, case.body)
 
@@ -183,16 +189,24 @@ def _check_label(label: ast.Expression, seen: dict[object, ast.Expression], *, i
 
 def _for(c: Context, node: ast.For) -> None:
     with c.nested():
-        for statement in node.initial:
-            check_statement(c, statement)
-        node.condition = check_as(c, node.condition, BoolType())
-        for statement in node.update:
-            check_statement(c, statement)
+        _check_each(c, node.initial)
+        with c.diagnostics.recovering():
+            node.condition = check_as(c, node.condition, BoolType())
+        _check_each(c, node.update)
         _loop_body(c, node.body)
 
 
 def _for_in(c: Context, node: ast.ForIn) -> None:
     variable = runtime(c, node.variable.type_ref, "a loop variable")
+    with c.diagnostics.recovering():
+        _check_collection(c, node, variable)
+    with c.nested():
+        c.declare(node.variable)
+        _loop_body(c, node.body)
+
+
+def _check_collection(c: Context, node: ast.ForIn, variable: Type) -> None:
+    """Check that a loop's variable can have the values that it goes through."""
     node.collection = check(c, node.collection)
     match node.collection.type:
         case SetType():
@@ -205,14 +219,11 @@ def _for_in(c: Context, node: ast.ForIn) -> None:
             pass  # each element becomes as wide as the variable
         case found:
             raise CompileError(f"cannot loop over {show(found)} with {show(variable)}", node.collection.span)
-    with c.nested():
-        c.declare(node.variable)
-        _loop_body(c, node.body)
 
 
 def _loop_body(c: Context, body: ast.Statement) -> None:
     c.loop_depth += 1
-    with c.nested():
+    with c.nested(), c.diagnostics.recovering():
         check_statement(c, body)
     c.loop_depth -= 1
 

@@ -8,7 +8,7 @@ from v1model.errors import CompileError, UnsupportedError
 from v1model.frontend import ast
 from v1model.frontend.check import values
 from v1model.frontend.check.convert import refuse_cut
-from v1model.frontend.check.resolve import can_be_field, complete, resolve, runtime
+from v1model.frontend.check.resolve import can_be_field, compile_time_part, complete, resolve, runtime
 from v1model.frontend.check.rules import check_as
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
@@ -18,7 +18,6 @@ from v1model.frontend.types import (
     IntegerType,
     NewType,
     RecordType,
-    StringType,
     Type,
     TypeVariable,
     VarbitType,
@@ -50,7 +49,7 @@ def check_struct(c: Context, node: ast.StructDeclaration) -> None:
 def _field_type(c: Context, node: ast.StructDeclaration, field: ast.FieldDeclaration) -> Type:
     if node.kind == "struct":
         found = complete(c, field.type_ref)
-        if isinstance(found, IntegerType | StringType):
+        if compile_time_part(found) == IntegerType():
             # Only constants can be of such a struct; a variable of it is refused where it is declared.
             return found
     found = runtime(c, field.type_ref, f"field {field.name!r}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from v1model.errors import CompileError
 from v1model.frontend import ast
 from v1model.frontend.check.constants import is_compile_time
-from v1model.frontend.check.resolve import complete, runtime
+from v1model.frontend.check.resolve import complete, refuse_compile_time_parts, runtime
 from v1model.frontend.check.rules import check, check_as
 from v1model.frontend.check.show import show
 from v1model.frontend.types import (
@@ -72,6 +72,8 @@ def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
         )
     if found == VoidType():
         raise CompileError(f"parameter {parameter.name!r} cannot be void", parameter.type_ref.span)
+    if parameter.direction:
+        refuse_compile_time_parts(found, parameter.type_ref, f"parameter {parameter.name!r}")
     if parameter.default is not None:
         if parameter.direction in ("out", "inout"):
             raise CompileError(f"an {parameter.direction} parameter cannot have a default", parameter.span)

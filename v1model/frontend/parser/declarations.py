@@ -49,7 +49,7 @@ def program(p: Cursor) -> ast.Program:
 
 
 def declaration(p: Cursor) -> ast.Declaration | None:
-    """Return none for an extern that is only announced."""
+    """Return the declaration, or None for an extern that is only announced."""
     found_annotations = annotation_list(p)
     if p.kind == "extern":
         return _extern_declaration(p, found_annotations)

@@ -57,7 +57,7 @@ def named_type(p: Cursor) -> ast.NamedTypeRef:
 
 
 def type_or_void(p: Cursor) -> ast.TypeRef:
-    """Return a return type: also a type parameter that is only declared behind it (`T f<T>()`)."""
+    """Return the type of what is returned: also a type parameter declared only behind it (`T f<T>()`)."""
     if p.kind == "void":
         return ast.BaseTypeRef(p.advance().span, "void")
     if p.kind == IDENTIFIER and not p.is_type(p.token.text):

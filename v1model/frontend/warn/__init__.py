@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from v1model.frontend import ast
-from v1model.frontend.warn import blocks, shapes, unused
+from v1model.frontend.warn import blocks, counters, field_lists, shapes, unused
 
 if TYPE_CHECKING:
     from v1model.diagnostics import Diagnostics
@@ -18,15 +18,18 @@ KINDS = {
     "deprecated": "calls of what is marked @deprecated",
     "duplicate-priorities": "entries of a table with the same priority",
     "entries-out-of-priority-order": "entries that win over those before them",
+    "ignore": "count() of a direct counter where its table is not applied",
     "ignore-prop": "table properties that are not known",
+    "invalid": "ranges of a select that hold nothing, field lists without a field",
     "invalid-header": "fields of a header that is not valid there, or perhaps not",
-    "mismatch": "negative values as bit<>, constant keys, bits outside a mask, wrong count of {} in messages",
+    "mismatch": "negative values as bit<>, constant keys, bits outside a mask, size beside constant entries, "
+    "wrong count of {} in messages",
     "overflow": "values that do not fit, shifts by as much as the width",
     "parser-transition": "select cases behind one that takes all, states that end without a transition",
     "shadow": "names that hide an outer one",
     "uninitialized-out-param": "out parameters that may not be assigned at the end",
     "uninitialized-use": "variables that may not be assigned where they are read",
-    "unreachable": "statements behind return or exit, states that no transition leads to",
+    "unreachable": "what is never reached: statements, parser states, entries with the same keys as others",
     "unsupported": "headers on the wire of no whole number of bytes",
     "unused": "variables, constants, parameters, actions, tables, controls and parsers that are not used",
 }
@@ -37,11 +40,14 @@ def warn_about(program: ast.Program, context: Context, diagnostics: Diagnostics)
     included file may have constants that this program does not use."""
     program_file = program.declarations[-1].span.file if program.declarations else ""
     declarations = [node for node in program.declarations if not is_library(node.span)]
+    field_lists.warn_field_lists(declarations, diagnostics)
     for declaration in declarations:
         if declaration.span.file == program_file or not isinstance(declaration, ast.ConstantDeclaration):
             unused.warn_unused(declaration, context.used, diagnostics)
         shapes.warn_shapes(declaration, diagnostics)
         blocks.warn_flow(declaration, diagnostics)
+        if isinstance(declaration, ast.ControlDeclaration):
+            counters.warn_counts(declaration, diagnostics)
 
 
 def is_library(span: ast.Span) -> bool:

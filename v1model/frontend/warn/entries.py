@@ -9,14 +9,49 @@ from v1model.frontend import ast
 if TYPE_CHECKING:
     from v1model.diagnostics import Diagnostics
 
+_WITH_PRIORITY = ("ternary", "range", "optional")  # kinds of keys whose entries have a priority
+
 
 def warn_entries(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
-    """Warn of priorities that are given twice or out of order, and of bits that a mask leaves out."""
+    """Warn of priorities that are given twice or out of order, bits that a mask leaves out, entries with the
+    same keys as one before them, and a size that constant entries make meaningless."""
+    if table.entries_const and (size := table.properties.get("size")) is not None:
+        message = f"table {table.name!r} has constant entries: its size means nothing"
+        diagnostics.warn("mismatch", message, size.span)
     for entry in table.entries:
         for key in entry.keys:
             _masked_bits(key, diagnostics)
+    if any(key.match_kind in _WITH_PRIORITY for key in table.keys):
+        _same_keys(table, diagnostics)
     if not table.entries_const and any(entry.priority is not None for entry in table.entries):
         _priorities(table, diagnostics)
+
+
+def _same_keys(table: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
+    """One of two entries with the same keys is never hit. Tables without priorities refuse them."""
+    seen: dict[object, ast.Entry] = {}
+    for entry in table.entries:
+        keys = tuple(_matched(key) for key in entry.keys)
+        if None not in keys and (first := seen.setdefault(keys, entry)) is not entry:
+            message = f"this entry and that of line {first.span.line} have the same keys"
+            hint = "only the one with the better priority is ever hit"
+            diagnostics.warn("unreachable", message, entry.span, hint)
+
+
+def _matched(key: ast.Expression) -> object:
+    """Return what a key of an entry matches; None if it is not known here."""
+    match key:
+        case ast.DefaultExpression():
+            return "_"
+        case ast.ListExpression(elements=elements):
+            parts = tuple(_matched(part) for part in elements)
+            return None if None in parts else parts
+        case ast.Binary(operator="&&&" | ".." as operator):
+            left, right = key.left.constant, key.right.constant
+            if not isinstance(left, int) or not isinstance(right, int):
+                return None
+            return (operator, left & right, right) if operator == "&&&" else (operator, left, right)
+    return key.constant
 
 
 def _masked_bits(key: ast.Expression, diagnostics: Diagnostics) -> None:

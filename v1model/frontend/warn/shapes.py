@@ -122,12 +122,25 @@ def _values_of(kind: Type | None) -> int:
 
 
 def _cases(node: ast.Select, diagnostics: Diagnostics) -> None:
-    """Cases behind one that takes all, and repeated ones."""
+    """Cases behind one that takes all, repeated ones, and ranges that hold nothing."""
     seen: set[tuple[object, ...]] = set()
     takes_all = False
     for case in node.cases:
         values = tuple(key.constant for key in case.keys)
         if takes_all or (values and None not in values and values in seen):
             diagnostics.warn("parser-transition", "no packet gets to this case", case.span)
+        for key in case.keys:
+            _empty_range(key, diagnostics)
         seen.add(values)
         takes_all = takes_all or all(isinstance(key, ast.DefaultExpression) for key in case.keys)
+
+
+def _empty_range(key: ast.Expression, diagnostics: Diagnostics) -> None:
+    match key:
+        case ast.ListExpression(elements=elements):
+            for element in elements:
+                _empty_range(element, diagnostics)
+        case ast.Binary(operator=".."):
+            low, high = key.left.constant, key.right.constant
+            if isinstance(low, int) and isinstance(high, int) and low > high:
+                diagnostics.warn("invalid", f"the range from {low} to {high} holds nothing", key.span)

@@ -1,0 +1,57 @@
+#include <core.p4>
+#include <v1model.p4>
+
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+header ip_t { bit<8> ttl; bit<8> protocol; bit<32> dst; }
+struct headers_t { ethernet_t ethernet; ip_t ip; }
+struct meta_t { bit<9> port; bit<16> hash; }
+
+parser MyParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.type) {
+            0x0800: ip;
+            default: accept;
+        }
+    }
+    state ip {
+        packet.extract(hdr.ip);
+        transition accept;
+    }
+}
+
+control MyVerify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control MyIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    action drop() { mark_to_drop(standard); }
+    action forward(bit<9> port) { standard.egress_spec = port; }
+    table route {
+        key = { hdr.ip.dst: ternary; hdr.ip.ttl: range; hdr.ip.protocol: optional; }
+        actions = { forward; drop; }
+        default_action = drop();
+        size = 5;
+        const entries = {
+            (0x0a000000 &&& 0xff000000, 1..9, 6): forward(1);
+            (0x0a000000 &&& 0xff000000, 1..9, 17): forward(2);
+            (0x0a000001 &&& 0xff000000, 1..9, 6): forward(3);
+            (_, _, _): forward(4);
+            _: drop();
+        }
+    }
+    apply {
+        if (hdr.ip.isValid()) {
+            route.apply();
+        }
+    }
+}
+
+control MyEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
+control MyCompute(inout headers_t hdr, inout meta_t meta) { apply { } }
+control MyDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ip);
+    }
+}
+
+V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;
