@@ -30,6 +30,9 @@ OPTIONS = (
     ("grpc.max_concurrent_streams", MAX_WAITING),
     # It refuses calls of a client that keeps to this, while earlier ones are being cleared away.
     ("grpc.http.overload_protection", 0),
+    # Where more wait to be served, cancelled ones included, gRPC cancels some of those that come, whose ever.
+    ("grpc.server.max_pending_requests", 6_000),
+    ("grpc.server.max_pending_requests_hard_limit", 12_000),
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     ("grpc.server_handshake_timeout_ms", 5_000),
     (
