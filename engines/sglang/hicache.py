@@ -46,7 +46,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             raise ConfigError(
                 "the extra config of the backend needs an object 'pool' with the pool's settings"
             )
-        if storage_config.dcp_size > 1:
+        if getattr(storage_config, "dcp_size", 1) > 1:  # which SGLang has from 0.5.23 on
             raise ConfigError("pages sharded by decode context parallelism are not supported")
         self._pool = open_objects(PoolConfig.from_mapping(extra["pool"]))
         self._shard = _shard(storage_config)
