@@ -25,6 +25,8 @@ from emulator.result import revision
 from experiments.claims import ranks
 from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, Work, agents_works, scenario
 from experiments.claims.report import Claim, draw, write_table
+from scenario import Scenario
+from simulator.checks import check
 from simulator.compiled import engine
 from simulator.simulation import simulate
 
@@ -95,14 +97,18 @@ def compute(
     cells = [(work, name) for work in works for name in options.systems]
     jobs = [(*cell, seed) for cell in cells for seed in range(options.seed, options.seed + options.seeds)]
 
-    def work(job: tuple[str, str, int]) -> Figures:
+    def made(job: tuple[str, str, int]) -> Scenario:
         chosen, name, seed = works[job[0]], job[1], job[2]
         trace = {} if chosen.name in WORKS else options.scenario_fields()
-        return _figures(simulate(scenario(chosen, name, options.requests, seed, trace)))
+        return scenario(chosen, name, options.requests, seed, trace, options.block_tokens)
 
+    for cell in cells:
+        check(made((*cell, options.seed)))
     with screen.progress() as progress:
         task = progress.add_task("simulating", total=len(jobs))
-        done = run_all(work, jobs, options.processes, lambda: progress.advance(task))
+        done = run_all(
+            lambda job: _figures(simulate(made(job))), jobs, options.processes, lambda: progress.advance(task)
+        )
     found: dict[tuple[str, str], list[Figures]] = {cell: [] for cell in cells}
     for (traffic, name, _), figures in zip(jobs, done, strict=True):
         found[traffic, name].append(figures)

@@ -10,10 +10,9 @@ from typing import Any
 from commands.trace_options import TraceOptions
 from experiments.study.systems import SHARES, Setting, system
 from scenario import Scenario
+from workload.trace import MOONCAKE
 
 RDMA_SHARE = SHARES["RDMA as measured"]
-AGENTS_BLOCK_TOKENS = 2048
-"""Of recorded sessions, so that prompts of 100,000 tokens have tens of blocks and not hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,14 @@ CLAIMS = (
 """The first over the second."""
 
 
-def scenario(work: Work, name: str, requests: int, seed: int, trace: Mapping[str, Any]) -> Scenario:
+def scenario(
+    work: Work,
+    name: str,
+    requests: int,
+    seed: int,
+    trace: Mapping[str, Any],
+    block_tokens: int | None = None,
+) -> Scenario:
     """Return a system under some traffic; `trace` has fields of a workload that replace the generated
     shape."""
     setting = Setting(
@@ -117,7 +123,7 @@ def scenario(work: Work, name: str, requests: int, seed: int, trace: Mapping[str
             setting,
             trace=str(trace["trace"]),
             trace_fields=tuple(trace.items()),
-            block_tokens=AGENTS_BLOCK_TOKENS,
+            block_tokens=block_tokens or MOONCAKE.block_tokens,
         )
     chosen = SYSTEMS[name]
     found = system(chosen.base, setting).changed(**chosen.changes)

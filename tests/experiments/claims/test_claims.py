@@ -14,7 +14,17 @@ from experiments.simulate.emulate import Emulator
 from experiments.study.live import simulated
 from simulator.checks import check
 from tests.experiments.summaries import assert_described
+from tests.workload.test_sessions import call, session
 from workload.rank_loads import WAYS
+
+
+def sessions(folder: Path) -> Path:
+    """Two sessions of agents in a folder."""
+    (folder / "sessions").mkdir()
+    for name in ("a", "b"):
+        calls = [call(10.0 * turn, list(range(8 + turn))) for turn in range(15)]
+        (folder / "sessions" / f"{name}.json").write_text(json.dumps(session(*calls, id=name)))
+    return folder / "sessions"
 
 
 def test_every_case_can_be_simulated() -> None:
@@ -39,6 +49,22 @@ def test_claims_are_written_with_all_that_they_depend_on(tmp_path: Path) -> None
     assert claim["ttft_mean_s"]["low"] <= claim["ttft_mean_s"]["ratio"] <= claim["ttft_mean_s"]["high"]
     assert claim["sent_gb"]["ratio"] < 1.0
     assert (tmp_path / "prefill-decode.png").stat().st_size > 1000
+
+
+def test_recorded_sessions_are_simulated_in_blocks_that_every_system_holds(tmp_path: Path) -> None:
+    chosen = [f"--trace={sessions(tmp_path)}", "--hours=0.1", "--traffic=prefill-decode", "--seeds=2"]
+    chosen += ["--requests=20", "--jobs=1", f"--results={tmp_path / 'out'}", "-q"]
+    assert claims.main([*chosen, "--systems=merging,sram-pool"]) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert {claim["traffic"] for claim in summary["claims"]} >= {"agents", "agents-affinity"}
+
+
+def test_blocks_that_a_system_does_not_hold_are_refused_before_anything_is_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = [f"--trace={sessions(tmp_path)}", "--block-tokens=2048", f"--results={tmp_path / 'out'}"]
+    assert claims.main(chosen) == 2
+    assert "the pool does not hold one" in capsys.readouterr().err
 
 
 def test_every_way_and_place_of_ranks_is_in_the_table() -> None:
