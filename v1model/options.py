@@ -226,7 +226,10 @@ _WITHOUT_EFFECT: dict[str, int | None] = {
     "--nanolog": None,
     "--log-flush": 0,
 }
-INSTEAD = {"--nanolog": "--trace FILE writes down what packets do"}
+INSTEAD = {
+    option: "--trace FILE writes down what packets do, and the rest goes to standard error"
+    for option in ("--nanolog", "--log-file")
+}
 _TARGET_WITHOUT_EFFECT: dict[str, int | None] = {
     "--disable-swap": 0,
     "--enable-swap": 0,

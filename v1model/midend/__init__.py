@@ -86,7 +86,8 @@ def _main(program: ast.Program) -> ast.Instantiation:
     for declaration in program.declarations:
         if isinstance(declaration, ast.Instantiation) and declaration.name == "main":
             return declaration
-    raise CompileError("the program has no `main`", program.span)
+    last = program.declarations[-1].span if program.declarations else program.span
+    raise CompileError("the program has no `main`", last)
 
 
 def _blocks(

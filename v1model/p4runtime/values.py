@@ -28,7 +28,9 @@ class Codec(Protocol):
 
 
 def encode_uint(value: int) -> bytes:
-    """Return the shortest big-endian string that holds `value`; zero is one byte."""
+    """Return the shortest big-endian string that holds `value`; zero is one byte. ValueError below 0."""
+    if value < 0:
+        raise ValueError(f"{value} is below 0, and its type has no sign")
     return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
 
 

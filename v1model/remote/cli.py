@@ -121,7 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     session = Session(options.address, options.device_id, options.election_id)
     try:
         commands = Commands(session, options.program, print)
-        return _run(commands, [options.command] if options.command else _lines())
+        if options.command:
+            return _run(commands, [options.command])
+        return _run(commands, _lines(), is_script=not sys.stdin.isatty())
     except CompileError as error:
         print(f"weir-cli: {error.render()}", file=sys.stderr)
     except DataPlaneError as error:
@@ -131,9 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return FAILURE
 
 
-def _run(commands: Commands, lines: Iterable[str]) -> int:
+def _run(commands: Commands, lines: Iterable[str], *, is_script: bool = False) -> int:
     result = OK
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         if line.strip() in ("EOF", "exit", "quit"):
             break
         try:
@@ -142,7 +144,8 @@ def _run(commands: Commands, lines: Iterable[str]) -> int:
             print(f"Error: {error.render()}", file=sys.stderr)
             result = FAILURE
         except (ValueError, DataPlaneError, OSError) as error:
-            print(f"Error: {error}", file=sys.stderr)
+            where = f" (line {number}: {line.strip()[:80]})" if is_script else ""
+            print(f"Error: {error}{where}", file=sys.stderr)
             result = FAILURE
     return result
 

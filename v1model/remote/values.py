@@ -35,13 +35,19 @@ def parse_match(key: ir.Key, text: str) -> KeyMatch | None:
     width = key.expression.type.width if isinstance(key.expression.type, Bits) else 1
     if key.match_kind == "lpm":
         value, slash, length = text.partition("/")
-        prefix = parse_number(length) if slash else width
+        if not slash:
+            raise ValueError(f"{text}: an lpm match is VALUE/LENGTH, such as {text}/{width}")
+        prefix = parse_number(length)
         if not 0 <= prefix <= width:
             raise ValueError(f"{text}: a prefix of {prefix} bits for a key of {width}")
         number = parse_value(value, width) >> width - prefix << width - prefix
         return KeyMatch(number, prefix_length=prefix) if prefix else None
     if key.match_kind in ("ternary", "optional"):
         value, ands, mask_text = text.partition("&&&")
+        if not ands and key.match_kind == "ternary":
+            raise ValueError(
+                f"{text}: a ternary match is VALUE&&&MASK, such as {text}&&&{(1 << width) - 1:#x}"
+            )
         mask = parse_value(mask_text, width) if ands else (1 << width) - 1
         if key.match_kind == "optional":
             return KeyMatch(parse_value(value, width)) if mask else None

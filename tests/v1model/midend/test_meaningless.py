@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.v1model.midend.programs import program
+from tests.v1model.midend.programs import TYPES, program
 from v1model.errors import CompileError
+from v1model.frontend import load
+from v1model.midend import lower
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,3 +134,12 @@ def test_a_translation_to_no_bits(tmp_path: Path) -> None:
             declarations='@p4runtime_translation("uri", bit<0>) type bit<8> port_t;',
             locals_=NOP + table("", '(port_t) meta.x : exact @name("port");'),
         )
+
+
+def test_a_program_without_main_is_refused_at_its_own_end(tmp_path: Path) -> None:
+    path = tmp_path / "prog.p4"
+    path.write_text(TYPES)
+    with pytest.raises(CompileError, match="no `main`") as caught:
+        lower(load(path), path.name)
+    assert caught.value.span is not None
+    assert caught.value.span.file == str(path)

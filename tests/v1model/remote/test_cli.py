@@ -112,7 +112,9 @@ def test_queues_that_do_not_exist(shell: Shell, command: str, word: str) -> None
     [
         ("frobnicate", "unknown command frobnicate"),
         ("table_add nowhere drop 1 =>", "no table nowhere; there are: In.route, In.acl, In.balance"),
-        ("table_add route fly 1 =>", "no action fly"),
+        ("table_add route fly 1/32 =>", "no action fly"),
+        ("table_add route drop 10.0.0.1", "an lpm match is VALUE/LENGTH"),
+        ("register_write cells 0 -1", "-1 is below 0"),
         ("table_add route to 10.0.0.1/24 => 3", "In.to takes 2 parameters \\(port, mac\\)"),
         ("table_add route drop 10.0.0.1 2 =>", "has 1 keys, 2 matches are given"),
         ("table_add route drop 10.0.0.256 =>", "256"),
@@ -248,7 +250,7 @@ def test_the_command(address: str) -> None:
         command, cwd=ROOT, input=script, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 1
-    assert done.stderr == "Error: unknown command nonsense\n"
+    assert done.stderr == "Error: unknown command nonsense (line 3: nonsense)\n"
     assert "0: hdr.ip.dst: 0xa010000/16 => In.drop()" in done.stdout
     one = [*command, "-c", "register_read cells 0"]
     done = subprocess.run(one, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)

@@ -33,7 +33,9 @@ def test_matches() -> None:
     assert parse_match(key("lpm"), "0x1234/8") == KeyMatch(0x1200, prefix_length=8)
     assert parse_match(key("lpm"), "0/0") is None
     assert parse_match(key("ternary"), "0x1234&&&0xff00") == KeyMatch(0x1200, mask=0xFF00)
-    assert parse_match(key("ternary"), "5") == KeyMatch(5, mask=0xFFFF)
+    for kind, meant in (("ternary", "5&&&0xffff"), ("lpm", "5/16")):  # a mask that was forgotten
+        with pytest.raises(ValueError, match=meant):
+            parse_match(key(kind), "5")
     assert parse_match(key("range"), "1->9") == KeyMatch(1, high=9)
     assert parse_match(key("optional"), "0&&&0") is None
     with pytest.raises(ValueError, match="a prefix of 17 bits"):

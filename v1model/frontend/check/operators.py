@@ -215,5 +215,6 @@ def _is_weaker(node: ast.Expression, other: Type | None) -> bool:
 
 def _hint(left: ast.Expression, right: ast.Expression) -> str:
     if isinstance(left.type, BitType) and isinstance(right.type, BitType):
-        return f"cast one of them, as in ({show(left.type)})(...)"
+        wider = max(left.type, right.type, key=lambda one: one.width)
+        return f"cast one of them, as in ({show(wider)})(...)"
     return ""
