@@ -211,8 +211,7 @@ def make_stones_page(entries: Sequence[tuple[Place, bytes]], start: Place) -> by
     """Return the value of a KEYS message: of the sorted `entries`, as many as fit from `start` on."""
     at = bisect_left(entries, start, key=lambda entry: entry[0])
     end = min(len(entries), at + PAGE_ENTRIES)
-    while end < len(entries) and end > at + 1 and entries[end][0] == entries[end - 1][0]:
-        end -= 1  # a block's stay together, as the next page begins with a block
+    # The next page begins with the whole block at which this one ends: a block has fewer than a page holds.
     following = entries[end][0] if end < len(entries) else LAST
     return _PLACE.pack(*following) + b"".join(entry for _, entry in entries[at:end])
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from hostlib.client.client_options import ClientOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.content import block_content, sealed_block
@@ -166,3 +167,24 @@ async def test_an_answer_that_comes_twice_does_not_count_for_what_is_asked_past_
     home = order(world)[0]
     world.network.deliver_burst(home, NODE, [wire.encode(missing)] * 2)
     assert await read
+
+
+@in_virtual_time
+async def test_who_hears_of_another_list_asks_the_controller_for_the_newest() -> None:
+    controller = "10.255.255.254"
+    world = World(homes=NODES, options=ClientOptions(controller=controller))
+    world.network.port(controller)
+
+    def hellos() -> int:
+        sent = [(to, wire.decode(data)) for source, to, data in world.network.log if source == NODE]
+        return sum(to == controller and message.op == wire.OP_HELLO for to, message in sent)
+
+    store(world, order(world)[0])
+    tell(world, [NODE, *NODES], 5)
+    await asyncio.sleep(2)
+    before = hellos()
+    assert await had(world, asks=False)
+    assert hellos() == before
+    tell(world, list(NODES), 6)
+    assert await had(world, asks=False)
+    assert hellos() == before + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostlib.protocol import tombstones
@@ -141,6 +141,7 @@ stones_of = st.lists(
 
 
 @given(made=stones_of)
+@example(made=[stone(block, write=write) for block in range(6) for write in range(1, MAX_OF_BLOCK + 1)])
 def test_pages_give_all_of_them(made: list[Tombstone]) -> None:
     clock = Clock()
     stones = Tombstones(clock)
