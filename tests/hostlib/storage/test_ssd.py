@@ -291,3 +291,9 @@ def test_a_directory_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ConfigError, match=r"SSD directory .*file"):
         LmdbDisk(tmp_path / "file", MAP_BYTES)
+
+
+def test_blocks_held_from_the_start_outlast_a_power_cut() -> None:
+    disk = SimulatedDisk()
+    make_tier(disk, 4).preload((at(number), Derived(BLOCK_BYTES)) for number in range(3))
+    assert [disk.synced(at(number).name()) is not None for number in range(4)] == [True, True, True, False]
