@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -73,6 +74,15 @@ async def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught
     await until(lambda: node.joining.caught_up)
     for n in range(BLOCKS):
         assert (gone in world.homes(n)) <= (gone in world.holders(n))
+    missed = {key(n) for n in range(BLOCKS // 2, BLOCKS)}  # the rest it never lost
+    sent = [wire.decode(data) for source, _, data in world.network.log if source == gone]
+    gets = [message for message in sent if message.op == wire.OP_GET]
+    fetched = Counter((message.key, message.fragment) for message in gets)
+    again = [message for message in gets if message.flags & wire.FLAG_RETRY]  # past what a switch merges
+    assert len(again) == len(gets) - len(fetched)
+    assert bool(again) == bool(lost)
+    assert {place for place, _ in fetched} <= missed
+    assert lost or set(fetched.values()) == {1}  # though both others list it
     world.announce(UP, UP, UP)
     for other in world.members.nodes[1:]:
         world.network.dead.add(other.address)
