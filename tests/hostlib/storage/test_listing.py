@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 
 from hostlib.protocol import wire
+from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import PAGE_ENTRIES
 from hostlib.protocol.members import State
-from hostlib.storage.listing import LOOK_S, REST, SORT_S
+from hostlib.protocol.tombstones import Tombstone
+from hostlib.storage.listing import LOOK_S, REST, SORT_S, STONE_S
 from tests.asynchronous import in_virtual_time
+from tests.hostlib.sealed import TENANT
 from tests.hostlib.world import World, put_all
 
 UP = State.UP
 BLOCKS = 60
+STONES = 2_000
 
 
 @in_virtual_time
@@ -61,3 +65,20 @@ async def test_a_peer_with_an_older_list_of_members_does_not_say_what_it_holds()
     world.network.port(asker).send(peer, [wire.encode(asked)])
     await asyncio.sleep(1)
     assert len(world.sent(peer, wire.OP_KEYS)) == 1
+
+
+@in_virtual_time
+async def test_a_peer_that_asks_for_deletions_without_end_takes_a_fifth_of_the_time() -> None:
+    world = World(homes=2, replicas=2)
+    home, liar = (member.address for member in world.members.nodes)
+    for number in range(STONES):
+        name = number.to_bytes(16, "big")
+        world.stores[home].graveyard.bury(Tombstone(Place(TENANT, name), 1, name), 0.0)
+    port = world.network.port(liar)
+    flags = wire.FLAG_TOMBSTONES
+    asked = wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, flags, homes=(2, 0, 0)))
+    for _ in range(1_000):
+        port.send(home, [asked])
+        await asyncio.sleep(0.001)
+    answers = [to for to, _ in world.sent(home, wire.OP_KEYS)]
+    assert 5 < answers.count(liar) <= 1 / (REST * (LOOK_S + STONES * STONE_S)) + 2
