@@ -16,6 +16,8 @@ _STORE: Final = (
     "deletion",
     "committed_work",
     "client/lifetimes",
+    "client/hints",
+    "ssd_reader",
 )
 
 _HOSTLIB: Final = {
