@@ -125,6 +125,15 @@ def test_what_leaves_gives_a_tenant_its_share_back() -> None:
     assert all(put(store, number)[-1] is Kept.HELD for number in range(20))
 
 
+@in_virtual_time
+async def test_what_leaves_the_ssd_gives_a_tenant_its_share_back() -> None:
+    options = StoreOptions(tenant_bytes=6 * 3 * 512)
+    store = make_store(SimulatedDisk(), dram=2, ssd=2, options=options)
+    for number in range(20):
+        assert put(store, number)[-1] is Kept.HELD
+        await asyncio.sleep(0.01)  # the disk has it
+
+
 def test_dram_is_bounded_and_without_ssd_the_least_recently_used_goes() -> None:
     store = make_store(dram=2)
     put(store, 1)
