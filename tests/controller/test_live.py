@@ -238,7 +238,7 @@ def test_a_block_that_its_home_does_not_hold_leaves_the_pool(switch: LiveSwitch)
 
 def test_an_evicted_block_is_sent_home_before_its_slots_are_freed(switch: LiveSwitch) -> None:
     with controller(
-        switch, policy="fifo", eviction="reclaim", reclaims_in_flight=1, answer_timeout_s=1.0
+        switch, policy="fifo", eviction="reclaim", reclaims_in_flight=1, answer_timeout_s=0.5
     ) as worker:
         for number in range(ENTRIES):  # one more than the policy may hold
             admit(switch, worker, number)
