@@ -226,10 +226,10 @@ _WITHOUT_EFFECT: dict[str, int | None] = {
     "--nanolog": None,
     "--log-flush": 0,
 }
-INSTEAD = {
-    option: "--trace FILE writes down what packets do, and the rest goes to standard error"
-    for option in ("--nanolog", "--log-file")
-}
+INSTEAD = dict.fromkeys(
+    ("--nanolog", "--log-file"),
+    "--trace FILE writes down what packets do, and the rest goes to standard error",
+)
 _TARGET_WITHOUT_EFFECT: dict[str, int | None] = {
     "--disable-swap": 0,
     "--enable-swap": 0,
