@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import metadata
 from typing import Final
 
@@ -53,7 +53,12 @@ def without_name(packages: Iterable[str], groups: Iterable[str]) -> list[str]:
     Looked at are those of `packages` that are installed, `PACKAGES`, and the plugins of these groups. A
     folder from which a package was installed may hold other code tomorrow, under the same version.
     """
-    found = {point.dist.name: point.dist for group in groups for point in _points(group) if point.dist}
+    found = {
+        point.dist.name: point.dist
+        for group in groups
+        for point in metadata.entry_points(group=group)
+        if point.dist
+    }
     for name in (*packages, *PACKAGES):
         try:
             found.setdefault(name, metadata.distribution(name))
@@ -64,11 +69,9 @@ def without_name(packages: Iterable[str], groups: Iterable[str]) -> list[str]:
 
 def plugin_packages(groups: Iterable[str]) -> set[str]:
     """Return the names of the packages that the plugins of these groups are imported from."""
-    return {point.module.partition(".")[0] for group in groups for point in _points(group)}
-
-
-def _points(group: str) -> Iterator[metadata.EntryPoint]:
-    yield from metadata.entry_points(group=group)
+    return {
+        point.module.partition(".")[0] for group in groups for point in metadata.entry_points(group=group)
+    }
 
 
 def _why_nameless(package: metadata.Distribution) -> str:

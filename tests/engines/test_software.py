@@ -13,7 +13,7 @@ from engines.software import plugin_packages, without_name
 def install(
     site: Path, name: str, version: str = "1.0", origin: object = None, plugin: str | None = None
 ) -> None:
-    """What pip writes of an installed package."""
+    """Write the files that pip writes for an installed package."""
     folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
@@ -55,7 +55,7 @@ def test_sources_that_may_change_are_said(site: Path, version: str, origin: obje
 
 
 def test_a_plugin_is_looked_at_like_an_engine(site: Path) -> None:
-    """What it registers is part of what the engine computes."""
+    """A plugin may register code that the engine runs."""
     folder = {"url": "file:///src", "dir_info": {"editable": True}}
     install(site, "a-plugin", origin=folder, plugin="a_plugin.models")
     assert plugin_packages(["weir.test_plugins"]) == {"a_plugin"}

@@ -364,7 +364,7 @@ def test_an_operation_of_ones_own_is_said(plain: VllmConfig, monkeypatch: pytest
 
 
 def test_registries_of_another_form_are_said(plain: VllmConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of a later vLLM may have: they end no engine."""
+    """Registries of a later vLLM may have another form; that must not end an engine."""
     monkeypatch.setattr(*place_of(own_code.QUANTIZATIONS), {"half-bit": 7})
     (said,) = resolve(plain, cache()).nameless
     assert "registries are not those that are known here" in said

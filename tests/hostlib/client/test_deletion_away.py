@@ -273,7 +273,7 @@ async def test_a_day_in_which_all_are_off_costs_no_block(replicas: int) -> None:
 
 @in_virtual_time
 async def test_who_may_have_missed_deletions_that_nobody_remembers_copies_its_blocks_anew() -> None:
-    """Of a block whose other home was there; and it counts as up only when it has copied them."""
+    """It copies blocks whose other home was there, and counts as up only after that."""
     world = World(replicas=2, controller="10.255.255.254")
     gone = absent_home(world)
     numbers = [n for n in range(40) if gone in world.homes(n)][:6]

@@ -1,4 +1,4 @@
-"""What a storage node tells others of the blocks that it holds: to whom, and how often."""
+"""A storage node lists its blocks to members alone, and spends a bounded time on it."""
 
 from __future__ import annotations
 

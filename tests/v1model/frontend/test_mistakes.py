@@ -1,4 +1,4 @@
-"""What beginners write, and all that the compiler says of it, word by word (`mistakes/`)."""
+"""The compiler's messages for mistakes of beginners are exactly those in `mistakes/`."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ apply { t.apply(); }
 def test_a_translated_argument_of_the_default_action_is_as_wide_as_the_controller_sees_it(
     tmp_path: Path,
 ) -> None:
-    """As p4c has it; a translated string has no width, so that the value stays as the program has it."""
+    """p4c does the same. A translated string has no width: its value is the program's."""
     path = tmp_path / "snippet.p4"
     types = """
 @p4runtime_translation("id", 32) type bit<16> id_t;

@@ -72,7 +72,7 @@ def test_calls_that_are_never_ended(
 
 
 def test_many_calls_at_once_are_all_answered(stranger: p4runtime_pb2_grpc.P4RuntimeStub) -> None:
-    """Of 200, 60 were refused while the server was clearing earlier ones away."""
+    """The server refused 60 of 200 calls while it was clearing away earlier ones."""
     request = p4runtime_pb2.CapabilitiesRequest()
     begun = [stranger.Capabilities.future(request, timeout=TIMEOUT_S) for _ in range(300)]
     assert [call.exception() for call in begun] == [None] * 300
@@ -167,7 +167,7 @@ def test_calls_of_a_connection_that_no_primary_uses_are_few() -> None:
 
 
 class Context:
-    """Of a call, as far as one that waits for its request needs it."""
+    """The part of a gRPC context that a call needs while it waits for its request."""
 
     def __init__(self, peer: str) -> None:
         self._peer, self.is_cancelled = peer, False

@@ -186,7 +186,7 @@ def test_direct_counters_and_meters_go_by_handles(shell: Shell) -> None:
 
 
 def test_nodes_are_kept_between_sessions(address: str) -> None:
-    """As scripts have them that start the command once a line."""
+    """Scripts start the command anew for each line, and use nodes of earlier lines."""
     first = Shell(address)
     first("mc_mgrp_create 77")
     (made,) = first("mc_node_create 3 1 2")

@@ -1,4 +1,4 @@
-"""What numbers, addresses and matches of weir-cli's commands stand for."""
+"""weir-cli reads numbers, addresses and matches as simple_switch_CLI does."""
 
 from __future__ import annotations
 
