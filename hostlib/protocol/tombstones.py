@@ -43,13 +43,17 @@ MAX_OF_BLOCK: Final = 8
 """Tombstones of one key; no more than a page of KEYS has room for."""
 MAX_TENANTS: Final = 64
 """With tombstones."""
-_NAME: Final = struct.Struct(">18sH16sQ16s")
+_NAMED: Final = struct.Struct(">H16sQ16s")
 NOTE: Final = b"weir note "
 """Names of records on a storage node's disk that are no blocks begin with this."""
 ALIVE: Final = NOTE + b"alive"
 """Name of the record that says when the node was last there."""
-_MARK: Final = NOTE + b"deleted "
-STONE_NAME_BYTES: Final = _NAME.size
+DELETED: Final = NOTE + b"deleted "
+"""Names of the records of tombstones begin with this."""
+ENDS: Final = NOTE + b"ends "
+"""Names of the records of lifetimes begin with this."""
+NOTE_NAME_LENGTHS: Final = (len(ALIVE), len(DELETED) + _NAMED.size, len(ENDS) + _NAMED.size)
+"""Lengths in bytes of all names that begin with NOTE."""
 _RECORD: Final = struct.Struct(">dI")
 _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI")
@@ -67,9 +71,9 @@ class Tombstone(NamedTuple):
     write: int
     proof: bytes
 
-    def name(self) -> bytes:
-        """Return the name of its record on disk (`NOTE`)."""
-        return _NAME.pack(_MARK, *self.place, self.write, self.proof)
+    def name(self, mark: bytes = DELETED) -> bytes:
+        """Return the name of a record about this write on disk: DELETED or ENDS."""
+        return mark + _NAMED.pack(*self.place, self.write, self.proof)
 
     def deletes(self, write: int, first_tag: bytes) -> bool:
         """Return whether it is of this write, and its writer's."""
@@ -149,19 +153,15 @@ class Tombstones:
                 self._forget(stone)
 
     def records(self) -> Iterator[tuple[Place, bytes]]:
-        """Yield all there are, as entries of pages, in order; and of each tenant since when they are
-        complete."""
+        """Yield all there are now as entries of pages, and of each tenant since when they are complete; these
+        may change meanwhile."""
         now_s = self.wall_s()
-        made = [
-            listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
-            for tenant, since_s in self._complete_since_s.items()
-        ]
-        made += [
-            listed(stone, now_s - deleted_s)
-            for stones in self._deleted_s.values()
-            for stone, deleted_s in stones.items()
-        ]
-        return iter(sorted(made))
+        complete_s = list(self._complete_since_s.items())
+        known = [pair for stones in self._deleted_s.values() for pair in stones.items()]
+        for tenant, since_s in complete_s:
+            yield listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
+        for stone, deleted_s in known:
+            yield listed(stone, now_s - deleted_s)
 
     def _bound(self, newest: Tombstone) -> None:
         """Forget the oldest of whoever has most where there are too many, and say that they are not complete
@@ -238,14 +238,20 @@ def encode_note(stone: Tombstone, deleted_s: float) -> bytes:
 def decode_note(name: bytes, record: wire.Buffer) -> tuple[Tombstone, float] | None:
     """Return the tombstone of a record, and when it was made; None for what is none, or damaged."""
     try:
-        mark, tenant, key, write, proof = _NAME.unpack(name)
+        stone = stone_of(name, DELETED)
         deleted_s, checksum = _RECORD.unpack(record)
     except struct.error:
         return None
-    stone = Tombstone(Place(tenant, key), write, proof)
-    if mark != _MARK or encode_note(stone, deleted_s)[-4:] != struct.pack(">I", checksum):
+    if encode_note(stone, deleted_s)[-4:] != struct.pack(">I", checksum):
         return None
     return stone, float(deleted_s)
+
+
+def stone_of(name: bytes, mark: bytes) -> Tombstone:
+    """Return the tombstone in a record's name, which begins with DELETED or ENDS; raises struct.error for
+    another name."""
+    tenant, key, write, proof = _NAMED.unpack(name.removeprefix(mark))
+    return Tombstone(Place(tenant, key), write, proof)
 
 
 def listed(stone: Tombstone, age_s: float) -> tuple[Place, bytes]:
