@@ -7,8 +7,8 @@ own: one that somebody made up matches nothing. It says nothing of later writes,
 
 Tombstones are bounded: they expire, and a tenant has so many of them. `complete_since_s` says from when on
 all of a tenant's deletions are known. A node that was away since before that can't learn what it missed, and
-gives up its blocks of that tenant. Where there are too many, whoever has most of them loses the oldest of
-his: so what a host makes up displaces no tombstone of another.
+asks others for each of its blocks of that tenant. Where there are too many, whoever has most of them loses
+the oldest of his: so what a host makes up displaces no tombstone of another.
 
 The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
 
@@ -41,8 +41,10 @@ TOMBSTONE_S: Final = 86_400.0
 MAX_OF_TENANT: Final = 16_384
 MAX_OF_BLOCK: Final = 8
 """Tombstones of one key; no more than a page of KEYS has room for."""
-MAX_TENANTS: Final = 64
-"""With tombstones."""
+MAX_STONES: Final = 262_144
+"""Tombstones of all tenants together."""
+EXPIRE_EVERY_S: Final = 1.0
+"""So often it is looked for tombstones that are too old."""
 _NAMED: Final = struct.Struct(">H16sQ16s")
 NOTE: Final = b"weir note "
 """Names of records on a storage node's disk that are no blocks begin with this."""
@@ -92,11 +94,13 @@ class Tombstones:
         self._of_source: dict[tuple[int, str], dict[Tombstone, None]] = {}
         """Those of a tenant that came from one host, oldest first."""
         self._complete_since_s: dict[int, float] = {}
+        self._expired_s = float("-inf")
+        """When `add` looked for what is too old last."""
         self.on_forgotten: Callable[[Tombstone], None] = lambda stone: None
         """Told of each that is not kept any longer."""
 
     def __len__(self) -> int:
-        return sum(map(len, self._of_tenant.values()))
+        return len(self._source)
 
     def __contains__(self, stone: object) -> bool:
         return isinstance(stone, Tombstone) and stone in self._deleted_s.get(stone.place, ())
@@ -114,7 +118,9 @@ class Tombstones:
 
         False if it is known, or was deleted so long ago that it would be forgotten.
         """
-        self.expire()
+        if abs(self.wall_s() - self._expired_s) >= EXPIRE_EVERY_S:
+            self._expired_s = self.wall_s()
+            self.expire()
         if stone in self or deleted_s <= self.wall_s() - TOMBSTONE_S:
             return False
         self._deleted_s.setdefault(stone.place, {})[stone] = deleted_s
@@ -173,15 +179,19 @@ class Tombstones:
             most = max(counts.values())
             too_many.append(next(stone for stone in of_block if counts[self._source[stone]] == most))
         if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
-            of_sources = [stones for (own, _), stones in self._of_source.items() if own == tenant]
-            longest = max(of_sources, key=len)
-            too_many.append(next(iter(longest)))
-        if len(self._of_tenant) > MAX_TENANTS:
-            too_many += next(iter(self._of_tenant.values()))
+            too_many.append(self._oldest_of_most(tenant))
+        elif len(self) > MAX_STONES:
+            most_of = max(self._of_tenant, key=lambda one: len(self._of_tenant[one]))
+            too_many.append(self._oldest_of_most(most_of))
         for stone in dict.fromkeys(too_many):
             if stone in self:
                 self.incomplete(stone.place.tenant, self._deleted_s[stone.place][stone])
                 self._forget(stone)
+
+    def _oldest_of_most(self, tenant: int) -> Tombstone:
+        """Of the host that sent most tombstones of a tenant."""
+        most = max((stones for (own, _), stones in self._of_source.items() if own == tenant), key=len)
+        return next(iter(most))
 
     def _forget(self, stone: Tombstone) -> None:
         stones = self._deleted_s[stone.place]
