@@ -265,3 +265,32 @@ async def test_a_clean_stop_puts_dram_on_disk() -> None:
     disk.power_cut(keep=False)
     again = make_store(disk)
     assert [read(again, number) for number in range(3)] == [content(number) for number in range(3)]
+
+
+@in_virtual_time
+async def test_what_is_read_ahead_is_counted_once_as_used_or_as_unused() -> None:
+    store = make_store(SimulatedDisk(), dram=4, ssd=4)
+    one = place(key(1))
+
+    async def read_ahead() -> None:
+        assert store.demote(one)
+        await store.load(one, ahead=True)
+
+    def counts() -> tuple[int, int, int]:
+        return store.stats.read_ahead, store.stats.read_ahead_hits, store.stats.read_ahead_unused
+
+    put(store, 1)
+    await read_ahead()
+    assert [read(store, 1) for _ in range(2)] == [content(1)] * 2
+    assert counts() == (1, 1, 0)
+    await read_ahead()
+    assert counts() == (2, 1, 0)
+    store.demote(one)
+    store.read_from_ssd(one)
+    store.demote(one)
+    assert counts() == (2, 1, 1)
+    await store.load(one, ahead=True)
+    store.drop(one)
+    put(store, 1)
+    store.demote(one)
+    assert counts() == (3, 1, 1)
