@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.catalog import PAGE_ENTRIES
+from hostlib.protocol.catalog import PAGE_ENTRIES, read_page
 from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.listing import LOOK_S, PIECE, REST, SORT_S, STONE_S, in_order
@@ -50,6 +50,26 @@ async def test_a_peer_that_asks_without_end_takes_a_fifth_of_the_time_and_no_oth
     answers = [to for to, _ in world.sent(home, wire.OP_KEYS)]
     assert 5 < answers.count(liar) <= 1 / (REST * costs_s) + 2
     assert answers.count(honest) >= -(-held // PAGE_ENTRIES)
+
+
+@in_virtual_time
+async def test_a_list_says_which_blocks_came_before_the_node_knew_what_others_hold() -> None:
+    world = World(homes=2, replicas=2)
+    asker, asked = (member.address for member in world.members.nodes)
+    await put_all(world, 0, 3)
+    places = sorted(world.stores[asked].places())
+    question = wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0)))
+    for fresh in ([], places[:1], places[1:]):
+        world.nodes[asked].joining._settled = False
+        world.nodes[asked].joining._fresh.clear()
+        for one in fresh:
+            world.nodes[asked].joining.made(one)
+        world.network.port(asker).send(asked, [question])
+        await asyncio.sleep(1)
+        _, page = world.sent(asked, wire.OP_KEYS)[-1]
+        _, entries = read_page(page.value, page.content)
+        assert [entry.place for entry in entries] == places
+        assert [entry.place for entry in entries if entry.fresh] == fresh
 
 
 @in_virtual_time

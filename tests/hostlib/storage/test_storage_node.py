@@ -50,6 +50,18 @@ def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
     run_virtual(main())
 
 
+@in_virtual_time
+async def test_a_question_is_no_order_whatever_its_other_fields_say() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await world.client.put(ref(1), content(1))
+    question = wire.Message(wire.OP_STAT, key(1), 0, 0, backlog_ms=Hint.EXPIRE, generation=1, tenant=TENANT)
+    world.network.deliver(NODE, home, wire.encode(question))
+    ((_, found),) = world.sent(home, wire.OP_FOUND)
+    assert (found.flags, found.fragments) == (0, FRAGMENTS)
+    assert world.stores[home].lifetimes.next_s() is None
+
+
 def test_a_busy_home_is_left_for_the_replica_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         world = World(homes=2, replicas=2, dram_bytes=1)
