@@ -48,6 +48,7 @@ _HOSTLIB: Final = {
     "ssd": ("ssd", "store", "power_cut"),
     "storage_node": _STORE,
     "store": _STORE,
+    "unsure": ("unsure", "deletion_away", "insiders"),
     "wire": ("wire", "scapy_layer", "client_values"),
 }
 _CONTROLLER: Final = {

@@ -180,6 +180,8 @@ class Engines(MadeBy):
     loading: str
     pool_blocks: int
     policy: str
+    rounds: int
+    """Turns of each mode, recomputing but one."""
     tolerance: float
     """Largest difference of a log-probability that counts as equal."""
     modes: dict[str, ModeResult]

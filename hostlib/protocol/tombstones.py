@@ -7,8 +7,8 @@ own: one that somebody made up matches nothing. It says nothing of later writes,
 
 Tombstones are bounded: they expire, and a tenant has so many of them. `complete_since_s` says from when on
 all of a tenant's deletions are known. A node that was away since before that can't learn what it missed, and
-gives up its blocks of that tenant. Where there are too many, whoever has most of them loses the oldest of
-his: so what a host makes up displaces no tombstone of another.
+asks others for each of its blocks of that tenant. Where there are too many, whoever has most of them loses
+the oldest of his: so what a host makes up displaces no tombstone of another.
 
 The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
 
@@ -41,15 +41,21 @@ TOMBSTONE_S: Final = 86_400.0
 MAX_OF_TENANT: Final = 16_384
 MAX_OF_BLOCK: Final = 8
 """Tombstones of one key; no more than a page of KEYS has room for."""
-MAX_TENANTS: Final = 64
-"""With tombstones."""
-_NAME: Final = struct.Struct(">18sH16sQ16s")
+MAX_STONES: Final = 262_144
+"""Tombstones of all tenants together."""
+EXPIRE_EVERY_S: Final = 1.0
+"""So often it is looked for tombstones that are too old."""
+_NAMED: Final = struct.Struct(">H16sQ16s")
 NOTE: Final = b"weir note "
 """Names of records on a storage node's disk that are no blocks begin with this."""
 ALIVE: Final = NOTE + b"alive"
 """Name of the record that says when the node was last there."""
-_MARK: Final = NOTE + b"deleted "
-STONE_NAME_BYTES: Final = _NAME.size
+DELETED: Final = NOTE + b"deleted "
+"""Names of the records of tombstones begin with this."""
+ENDS: Final = NOTE + b"ends "
+"""Names of the records of lifetimes begin with this."""
+NOTE_NAME_LENGTHS: Final = (len(ALIVE), len(DELETED) + _NAMED.size, len(ENDS) + _NAMED.size)
+"""Lengths in bytes of all names that begin with NOTE."""
 _RECORD: Final = struct.Struct(">dI")
 _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI")
@@ -67,9 +73,9 @@ class Tombstone(NamedTuple):
     write: int
     proof: bytes
 
-    def name(self) -> bytes:
-        """Return the name of its record on disk (`NOTE`)."""
-        return _NAME.pack(_MARK, *self.place, self.write, self.proof)
+    def name(self, mark: bytes = DELETED) -> bytes:
+        """Return the name of a record about this write on disk: DELETED or ENDS."""
+        return mark + _NAMED.pack(*self.place, self.write, self.proof)
 
     def deletes(self, write: int, first_tag: bytes) -> bool:
         """Return whether it is of this write, and its writer's."""
@@ -88,11 +94,13 @@ class Tombstones:
         self._of_source: dict[tuple[int, str], dict[Tombstone, None]] = {}
         """Those of a tenant that came from one host, oldest first."""
         self._complete_since_s: dict[int, float] = {}
+        self._expired_s = float("-inf")
+        """When `add` looked for what is too old last."""
         self.on_forgotten: Callable[[Tombstone], None] = lambda stone: None
         """Told of each that is not kept any longer."""
 
     def __len__(self) -> int:
-        return sum(map(len, self._of_tenant.values()))
+        return len(self._source)
 
     def __contains__(self, stone: object) -> bool:
         return isinstance(stone, Tombstone) and stone in self._deleted_s.get(stone.place, ())
@@ -110,7 +118,9 @@ class Tombstones:
 
         False if it is known, or was deleted so long ago that it would be forgotten.
         """
-        self.expire()
+        if abs(self.wall_s() - self._expired_s) >= EXPIRE_EVERY_S:
+            self._expired_s = self.wall_s()
+            self.expire()
         if stone in self or deleted_s <= self.wall_s() - TOMBSTONE_S:
             return False
         self._deleted_s.setdefault(stone.place, {})[stone] = deleted_s
@@ -149,19 +159,15 @@ class Tombstones:
                 self._forget(stone)
 
     def records(self) -> Iterator[tuple[Place, bytes]]:
-        """Yield all there are, as entries of pages, in order; and of each tenant since when they are
-        complete."""
+        """Yield all there are now as entries of pages, and of each tenant since when they are complete; these
+        may change meanwhile."""
         now_s = self.wall_s()
-        made = [
-            listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
-            for tenant, since_s in self._complete_since_s.items()
-        ]
-        made += [
-            listed(stone, now_s - deleted_s)
-            for stones in self._deleted_s.values()
-            for stone, deleted_s in stones.items()
-        ]
-        return iter(sorted(made))
+        complete_s = list(self._complete_since_s.items())
+        known = [pair for stones in self._deleted_s.values() for pair in stones.items()]
+        for tenant, since_s in complete_s:
+            yield listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
+        for stone, deleted_s in known:
+            yield listed(stone, now_s - deleted_s)
 
     def _bound(self, newest: Tombstone) -> None:
         """Forget the oldest of whoever has most where there are too many, and say that they are not complete
@@ -173,15 +179,19 @@ class Tombstones:
             most = max(counts.values())
             too_many.append(next(stone for stone in of_block if counts[self._source[stone]] == most))
         if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
-            of_sources = [stones for (own, _), stones in self._of_source.items() if own == tenant]
-            longest = max(of_sources, key=len)
-            too_many.append(next(iter(longest)))
-        if len(self._of_tenant) > MAX_TENANTS:
-            too_many += next(iter(self._of_tenant.values()))
+            too_many.append(self._oldest_of_most(tenant))
+        elif len(self) > MAX_STONES:
+            most_of = max(self._of_tenant, key=lambda one: len(self._of_tenant[one]))
+            too_many.append(self._oldest_of_most(most_of))
         for stone in dict.fromkeys(too_many):
             if stone in self:
                 self.incomplete(stone.place.tenant, self._deleted_s[stone.place][stone])
                 self._forget(stone)
+
+    def _oldest_of_most(self, tenant: int) -> Tombstone:
+        """Of the host that sent most tombstones of a tenant."""
+        most = max((stones for (own, _), stones in self._of_source.items() if own == tenant), key=len)
+        return next(iter(most))
 
     def _forget(self, stone: Tombstone) -> None:
         stones = self._deleted_s[stone.place]
@@ -238,14 +248,20 @@ def encode_note(stone: Tombstone, deleted_s: float) -> bytes:
 def decode_note(name: bytes, record: wire.Buffer) -> tuple[Tombstone, float] | None:
     """Return the tombstone of a record, and when it was made; None for what is none, or damaged."""
     try:
-        mark, tenant, key, write, proof = _NAME.unpack(name)
+        stone = stone_of(name, DELETED)
         deleted_s, checksum = _RECORD.unpack(record)
     except struct.error:
         return None
-    stone = Tombstone(Place(tenant, key), write, proof)
-    if mark != _MARK or encode_note(stone, deleted_s)[-4:] != struct.pack(">I", checksum):
+    if encode_note(stone, deleted_s)[-4:] != struct.pack(">I", checksum):
         return None
     return stone, float(deleted_s)
+
+
+def stone_of(name: bytes, mark: bytes) -> Tombstone:
+    """Return the tombstone in a record's name, which begins with DELETED or ENDS; raises struct.error for
+    another name."""
+    tenant, key, write, proof = _NAMED.unpack(name.removeprefix(mark))
+    return Tombstone(Place(tenant, key), write, proof)
 
 
 def listed(stone: Tombstone, age_s: float) -> tuple[Place, bytes]:

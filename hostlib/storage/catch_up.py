@@ -200,12 +200,20 @@ class CatchUp:
         for peer in peers:
             patience = Patience()
             patience.begin(asyncio.get_running_loop().time())
-            found = await self._ask(peer, wire.OP_STAT, place, 0, 0, 0, wire.FLAG_BYPASS)
+            found = await self._stat(peer, place)
             if found is None or found.op != wire.OP_FOUND:
                 continue
             if await self.copy(peer, Entry(place, found.content, found.fragments), patience):
                 return True
         return False
+
+    async def write_at(self, peer: str, place: Place) -> int | None:
+        """Return the content id of the write of a block that a peer holds, 0 for none; None if it does not
+        say."""
+        found = await self._stat(peer, place)
+        if found is None or found.op == wire.OP_REFUSED:
+            return None
+        return found.content if found.op == wire.OP_FOUND else 0
 
     def on_reply(self, message: wire.Message, address: str) -> bool:
         """Take a VALUE, NOT_FOUND, FOUND, KEYS or REFUSED; return whether something here waited for it."""
@@ -328,7 +336,7 @@ class CatchUp:
     async def _gives_nothing(self, peer: str, entry: Entry) -> bool:
         """Whether a peer that was busy does not know what was deleted. Then it says nothing of this block,
         either; one that only has too much to read does."""
-        reply = await self._ask(peer, wire.OP_STAT, entry.place, 0, 0, 0, wire.FLAG_BYPASS)
+        reply = await self._stat(peer, entry.place)
         if reply is not None and _is_busy(reply):
             return True
         self._busy.discard(peer)
@@ -370,6 +378,9 @@ class CatchUp:
         ):
             return None
         return reply
+
+    async def _stat(self, peer: str, place: Place) -> wire.Message | None:
+        return await self._ask(peer, wire.OP_STAT, place, 0, 0, 0, wire.FLAG_BYPASS)
 
     async def _ask(
         self, peer: str, op: int, place: Place, fragment: int, fragments: int, write: int, flags: int = 0

@@ -103,7 +103,11 @@ class GroupCommit:
         self._put(name, _Note(record, []))
 
     def _put(self, name: bytes, write: _Write | _Note) -> None:
-        self._deletes.pop(name, None)
+        """A record that is to be deleted is deleted all the same: this one may come in a later group."""
+        before = self._waiting.get(name)
+        if before is not None:  # who waits for it waits for what takes its place
+            self._bytes -= before.size
+            write.done += before.done
         self._waiting[name] = write
         self._bytes += write.size
         self._start()
@@ -135,7 +139,8 @@ class GroupCommit:
         if self._threads is not None:
             self._threads.shutdown(wait=True)
             self._threads = None
-        left = {**self._writing, **self._waiting}
+        writing = {name: write for name, write in self._writing.items() if name not in self._deletes}
+        left = {**writing, **self._waiting}
         self._disk.write([(name, None) for name in self._deletes])
         self._disk.write([(name, write.record()) for name, write in left.items()])
         self._disk.sync()

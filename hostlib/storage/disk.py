@@ -20,7 +20,7 @@ import lmdb
 
 from hostlib.protocol.block import NAME_BYTES
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
-from hostlib.protocol.tombstones import ALIVE, STONE_NAME_BYTES
+from hostlib.protocol.tombstones import NOTE_NAME_LENGTHS
 from hostlib.storage.deaths import Deaths
 from hostlib.storage.lmdb_check import DamagedError, check
 
@@ -31,8 +31,8 @@ Batch = Sequence[tuple[bytes, bytes | None]]
 T = TypeVar("T")
 _SLACK_BYTES = 64 << 20
 _DAMAGED = (lmdb.CorruptedError, lmdb.InvalidError, lmdb.PageNotFoundError, lmdb.VersionMismatchError)
-KEY_LENGTHS: Final = (NAME_BYTES, STONE_NAME_BYTES, len(ALIVE))
-"""Lengths of the keys of all records in bytes: blocks, tombstones, and when the node was last there."""
+KEY_LENGTHS: Final = (NAME_BYTES, *NOTE_NAME_LENGTHS)
+"""Lengths of the keys of all records in bytes. A file with others is put aside."""
 MOST_DEATHS: Final = 2
 """A file in which the process died so often is put aside."""
 

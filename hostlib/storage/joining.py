@@ -18,6 +18,7 @@ from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
 from hostlib.protocol.tombstones import TOMBSTONE_S, AgedStone, Tombstone
 from hostlib.storage.catch_up import CatchUp, Patience, Patiences
+from hostlib.storage.unsure import UnsureBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -75,6 +76,9 @@ class Joining:
         self.in_doubt = False
         """Whether blocks that are here may have been deleted while this node was away: nobody is given any
         until one of its peers, who was there, has said what was."""
+        self.unsure = UnsureBlocks(store, self.catch_up, self._other_homes_up)
+        """Blocks that may have been deleted without anybody remembering it."""
+        self._unsure_task: asyncio.Task[None] | None = None
         self._missed_of: set[int] = set()
         """Tenants of which this node may have missed deletions that its peers do not remember, either."""
         self._heard_all = False
@@ -151,8 +155,13 @@ class Joining:
         self._recent = [(members, until_s) for members, until_s in self._recent if now_s < until_s]
         return any(_is_home(members, self._address, key) for members, _ in self._recent)
 
+    def doubts(self, place: Place) -> bool:
+        """Return whether a block is here and may have been deleted while this node was away."""
+        return (self.in_doubt or place in self.unsure) and place in self._store
+
     def made(self, place: Place) -> None:
         """Take note that a PUT made a block here."""
+        self.unsure.discard(place)
         if not self._settled:
             self._fresh[place] = None
             if len(self._fresh) > 2 * FRESH_LOOK and len(self._fresh) & (FRESH_LOOK - 1) == 0:
@@ -176,6 +185,7 @@ class Joining:
         else:
             self._store.put(place, block, durable)
         self._fresh.pop(place, None)
+        self.unsure.discard(place)
 
     def has_room(self) -> bool:
         """See `Shelf`."""
@@ -233,6 +243,8 @@ class Joining:
             for _ in range(2):  # what was written to others during the first pass is in the second
                 complete = await self._copy_all(patience)
             self.knows_deletions()
+            if self._unsure_task is not None:
+                await asyncio.wait([self._unsure_task])
             if self._join_task is not asyncio.current_task():
                 return  # it begins anew, as blocks were given up
             if not may_lack and not self._all_copies_may_be_away():
@@ -332,26 +344,32 @@ class Joining:
             self._end_doubt()
 
     def _end_doubt(self) -> None:
-        """Give up what may have been deleted meanwhile without anybody remembering it, to copy it anew, and
-        serve the rest."""
+        """Serve what is here, but for what may have been deleted without anybody remembering it."""
         if self._doubt_task is not None:
             self._doubt_task.cancel()  # the next doubt has a time of its own
             self._doubt_task = None
-        was_there = self._another_home_was_there
-        gone = sum(self._store.forget_tenant(tenant, was_there) for tenant in self._missed_of)
+        if self._missed_of:
+            self.unsure.add(place for place in self._store.places() if place.tenant in self._missed_of)
         self._missed_of.clear()
         self.in_doubt = self._heard_all = False
-        if gone:
-            self._begin()
+        if len(self.unsure) and self._unsure_task is None:
+            self._unsure_task = self._spawn(self._ask_for_unsure())
 
-    def _another_home_was_there(self, place: Place) -> bool:
-        """Whether one of the block's other homes is up, and so has the block unless that was deleted.
+    async def _ask_for_unsure(self) -> None:
+        try:
+            given_up = await self.unsure.ask()
+        finally:
+            self._unsure_task = None
+        if given_up:
+            self._begin()  # the others may have other writes of these
 
-        While none of them is up, no deletion of the block is acknowledged."""
-        if self._controller is not None and not self.members.epoch:
-            return False  # its configuration does not say who is up
+    def _other_homes_up(self, place: Place) -> list[str]:
+        """Return the addresses of the block's other homes that are up, by a controller's list: each of them
+        has the block unless that was deleted. Without such a list all have to answer who deletes."""
+        if not self.members.epoch:
+            return []
         homes = self.members.order(place.key)[: self.members.replicas]
-        return any(home.state is State.UP for home in homes if home.address != self._address)
+        return [home.address for home in homes if home.state is State.UP and home.address != self._address]
 
 
 def _is_home(members: Members, address: str, key: bytes) -> bool:

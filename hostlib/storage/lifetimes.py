@@ -13,8 +13,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
-from hostlib.protocol.block import Place
-from hostlib.protocol.tombstones import NOTE, Tombstone
+from hostlib.protocol.tombstones import ENDS, Tombstone, stone_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,8 +27,6 @@ MAX_OF_TENANT: Final = 65_536
 MAX_LIFETIMES: Final = 262_144
 """Of all tenants together. No tenant may begin more when it has as many as there is room left: so there is
 room for one that has none."""
-_MARK: Final = NOTE + b"ends "
-_NAME: Final = struct.Struct(f">{len(_MARK)}sH16sQ16s")
 _RECORD: Final = struct.Struct(">dII")
 
 
@@ -73,8 +70,8 @@ class Lifetimes:
         if known is None or lifetime.end_s < known.end_s:
             self._keep(lifetime)
             if self._ssd is not None:
-                self._ssd.note(_name(lifetime.stone), _record(lifetime))
-        if self._ssd is None or not self._ssd.when_noted(_name(lifetime.stone), done):
+                self._ssd.note(lifetime.stone.name(ENDS), _record(lifetime))
+        if self._ssd is None or not self._ssd.when_noted(lifetime.stone.name(ENDS), done):
             done(None)
         return True
 
@@ -107,7 +104,7 @@ class Lifetimes:
         if error is not None:
             log.error("The end of a block's lifetime could not be written: %s", error)
         elif self._ssd is not None:
-            self._ssd.erase(_name(stone))
+            self._ssd.erase(stone.name(ENDS))
 
     def _has_room(self, tenant: int) -> bool:
         return self._of_tenant[tenant] < min(MAX_OF_TENANT, MAX_LIFETIMES - len(self._ends))
@@ -121,7 +118,7 @@ class Lifetimes:
             heapify(self._order)
 
     def _recover(self, ssd: SsdTier) -> None:
-        for name in [name for name in ssd.notes if name.startswith(_MARK)]:
+        for name in [name for name in ssd.notes if name.startswith(ENDS)]:
             lifetime = _read(name, ssd.notes.pop(name))
             if lifetime is None:
                 ssd.erase(name)
@@ -129,21 +126,17 @@ class Lifetimes:
                 self._keep(lifetime)
 
 
-def _name(stone: Tombstone) -> bytes:
-    return _NAME.pack(_MARK, *stone.place, stone.write, stone.proof)
-
-
 def _record(lifetime: Lifetime) -> bytes:
     head = struct.pack(">dI", lifetime.end_s, lifetime.fragments)
-    return head + struct.pack(">I", crc32(head, crc32(_name(lifetime.stone))))
+    return head + struct.pack(">I", crc32(head, crc32(lifetime.stone.name(ENDS))))
 
 
 def _read(name: bytes, record: bytes) -> Lifetime | None:
     """The lifetime in a record; None for a damaged one."""
     try:
-        _, tenant, key, write, proof = _NAME.unpack(name)
+        stone = stone_of(name, ENDS)
         end_s, fragments, _ = _RECORD.unpack(record)
     except struct.error:
         return None
-    lifetime = Lifetime(end_s, Tombstone(Place(tenant, key), write, proof), fragments)
+    lifetime = Lifetime(end_s, stone, fragments)
     return lifetime if _record(lifetime) == record else None

@@ -1,14 +1,16 @@
 """What a storage node tells its peers when they ask which of its blocks are theirs, too.
 
 Whoever asks waits for the turn of those who asked before, and all of it takes a fifth of the node's time at
-most, by estimates: a peer that asks without end holds up neither readers nor other peers for long.
+most, by estimates: a peer that asks without end holds up neither readers nor other peers for long. A million
+blocks are sorted in pieces, between which the node says that it lives.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, make_page
@@ -16,7 +18,7 @@ from hostlib.protocol.tombstones import LIST_FLAGS, listed, make_stones_page
 from hostlib.protocol.wire import fragment_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from hostlib.protocol.wire import Message
     from hostlib.storage.joining import Joining
@@ -30,6 +32,10 @@ LOOK_S: Final = 12e-6
 """What it costs to look at a block whose homes were not asked for lately."""
 REST: Final = 4
 """So many times as long as a page took, none is made."""
+PIECE: Final = 4096
+"""Number of entries that are looked at without a pause."""
+Sorted = TypeVar("Sorted", Place, tuple[Place, bytes])
+"""An entry of a list."""
 
 
 class Listing:
@@ -63,19 +69,19 @@ class Listing:
         try:
             while self._asked:
                 turn = next(iter(self._asked))
-                cost_s = self._answer(turn[0], self._asked.pop(turn))
+                cost_s = await self._answer(turn[0], self._asked.pop(turn))
                 await asyncio.sleep(REST * cost_s)
         finally:
             self._task = None
 
-    def _answer(self, address: str, message: Message) -> float:
+    async def _answer(self, address: str, message: Message) -> float:
         """Returns what it costs, in seconds, about."""
         start = Place(message.tenant, message.key)
         if message.flags & LIST_FLAGS:
-            return self._answer_stones(address, message, start)
+            return await self._answer_stones(address, message, start)
         cost_s = 0.0
         if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
-            self._places = self._store.places()
+            self._places = await in_order(self._store.places(), lambda place: place)
             cost_s = SORT_S * len(self._places)
         members = self._joining.members
         asker = members.at(address)
@@ -96,17 +102,36 @@ class Listing:
         self._send(address, message, make_page(self._places, start, wanted), fresh)
         return cost_s
 
-    def _answer_stones(self, address: str, message: Message, start: Place) -> float:
+    async def _answer_stones(self, address: str, message: Message, start: Place) -> float:
         """All tombstones, or all lifetimes of what is here, whoever's homes their blocks have."""
         cost_s, asked = LOOK_S, message.flags & LIST_FLAGS
         if start == FIRST:
-            self._stones[asked] = self._made(asked)
+            self._stones[asked] = await in_order(self._made(asked), lambda entry: entry[0])
             cost_s += STONE_S * len(self._stones[asked])
         self._send(address, message, make_stones_page(self._stones.get(asked, ()), start), 0)
         return cost_s
 
-    def _made(self, asked: int) -> list[tuple[Place, bytes]]:
+    def _made(self, asked: int) -> Iterator[tuple[Place, bytes]]:
         if asked != LIST_FLAGS:
-            return list(self._store.graveyard.stones.records())
+            return self._store.graveyard.stones.records()
         now_s = self._store.lifetimes.wall_s()
-        return sorted(listed(one.stone, ceil(one.end_s - now_s)) for one in self._store.lifetimes_of_held())
+        return (listed(one.stone, ceil(one.end_s - now_s)) for one in self._store.lifetimes_of_held())
+
+
+async def in_order(entries: Iterable[Sorted], place_of: Callable[[Sorted], Place]) -> list[Sorted]:
+    """Return the entries sorted, and let others have their turn meanwhile.
+
+    What `entries` come from may change while that goes on.
+    """
+    groups: defaultdict[tuple[int, bytes], list[Sorted]] = defaultdict(list)
+    """By tenant and the first byte of the key."""
+    for number, entry in enumerate(entries, 1):
+        place = place_of(entry)
+        groups[place.tenant, place.key[:1]].append(entry)
+        if not number % PIECE:
+            await asyncio.sleep(0)
+    found: list[Sorted] = []
+    for name in sorted(groups):
+        found += sorted(groups[name])
+        await asyncio.sleep(0)
+    return found

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
-from hostlib.storage.disk import Batch, T
+from hostlib.storage.disk import KEY_LENGTHS, Batch, T
 
 
 class SimulatedDisk:
@@ -33,6 +33,7 @@ class SimulatedDisk:
 
     def write(self, batch: Batch) -> None:
         """See Disk."""
+        assert all(len(name) in KEY_LENGTHS for name, _ in batch)
         if self.failing:
             raise DiskError("simulated error")
         grown = _growth(self._seen, batch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -81,6 +81,9 @@ class SsdTier:
 
     def __contains__(self, place: object) -> bool:
         return place in self._entries
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self._entries)
 
     @property
     def lengths(self) -> Iterable[tuple[Place, int]]:

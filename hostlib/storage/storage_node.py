@@ -171,9 +171,9 @@ class StorageNode:
             flags = first.flags & (_ECHOED_FLAGS | wire.FLAG_RECLAIM)
             core.encode_acks(puts, at, count, flags, 0, epoch, backlog_ms, replies, wire.REFUSED_NOT_HOME)
             return count
-        if self._is_in_doubt(first):
-            return 0
         place = Place(first.tenant, first.key)
+        if self.joining.doubts(place):
+            return 0
         is_new = place not in self._store
         received, others, outcome = self._store.put_run(first, address, puts, at, count)
         count = received + others
@@ -200,7 +200,7 @@ class StorageNode:
 
     def _serve(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
         """How many datagrams from there on were answered at once: GETs of one fragment, in DRAM."""
-        if self.joining.in_doubt:
+        if self.joining.in_doubt or len(self.joining.unsure):
             return 0
         epoch = self.members.epoch & 0xFF
         served = self._store.serve(datagrams, at, epoch, self._burst_backlog_ms, replies)
@@ -244,7 +244,7 @@ class StorageNode:
         if not message.fragment:
             self._successors.seen(address, message.key, message.depth, message.chain_blocks, message.parent)
         place = Place(message.tenant, message.key)
-        if self._is_in_doubt(message):
+        if self.joining.doubts(place):
             return [wire.encode(self._refuse(message, wire.REFUSED_BUSY, backlog_ms))]
         if self._store.on_ssd_only(place):
             if self._wait(address, place, message):
@@ -271,7 +271,7 @@ class StorageNode:
             self.stats.unreadable += 1
             self.joining.repair(place)
         why_not = wire.REFUSED_UNREADABLE if error is not None else 0
-        if self.joining.in_doubt and place in self._store:
+        if self.joining.doubts(place):
             why_not = wire.REFUSED_BUSY
         for address, message in waiting:
             if why_not:
@@ -305,9 +305,11 @@ class StorageNode:
     def _on_stat(self, message: wire.Message, backlog_ms: int) -> wire.Message:
         self.stats.stats += 1
         flags = message.flags & (wire.FLAG_BYPASS | wire.FLAG_HINT) if message.flags & wire.FLAG_HINT else 0
-        if not flags and self._is_in_doubt(message):
+        place = Place(message.tenant, message.key)
+        is_in_doubt = self.joining.doubts(place)
+        if not flags and is_in_doubt:
             return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
-        found = self._store.find(Place(message.tenant, message.key)) if not self.joining.in_doubt else None
+        found = self._store.find(place) if not is_in_doubt else None
         if found is None:
             asked = message.content, message.fragments
             return self._reply(message, wire.OP_NOT_FOUND, flags, *asked, backlog_ms)
@@ -322,9 +324,10 @@ class StorageNode:
         """Delete a write after a time; answer when a power cut does not change that."""
         self.stats.stats += 1
         flags = wire.FLAG_BYPASS | wire.FLAG_HINT
-        if self.joining.in_doubt or self._is_overloaded():
+        place = Place(message.tenant, message.key)
+        if self.joining.in_doubt or self.joining.doubts(place) or self._is_overloaded():
             return  # a block that may be deleted by now is neither there nor not; who asks does so again
-        found = self._store.find(Place(message.tenant, message.key))
+        found = self._store.find(place)
 
         def answer(op: int, is_done: bool) -> None:
             asked = message.content, message.fragments
@@ -360,9 +363,9 @@ class StorageNode:
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
         if not self.joining.is_home(message.key):
             return self._refuse(message, wire.REFUSED_NOT_HOME, backlog_ms)
-        if self._is_in_doubt(message):
-            return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
         place = Place(message.tenant, message.key)
+        if self.joining.doubts(place):
+            return self._refuse(message, wire.REFUSED_BUSY, backlog_ms)
         is_new = place not in self._store
         kept, write, reason = self._store.put_fragment(message, address)
         if is_new:
@@ -398,10 +401,6 @@ class StorageNode:
             self._transport.send(address, [wire.encode(reply)])
 
         self._store.graveyard.when_safe(stone, done)
-
-    def _is_in_doubt(self, message: wire.Message) -> bool:
-        """Whether the block is here, and may have been deleted while this node was away."""
-        return self.joining.in_doubt and Place(message.tenant, message.key) in self._store
 
     def _made(self, place: Place) -> None:
         """A PUT came for a block that was not here; perhaps it is whole now."""

@@ -23,7 +23,7 @@ from hostlib.storage.store_options import RECEIVED, Kept, PutOutcome, StoreOptio
 from hostlib.transport.assembly import Assembly, is_whole_fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hostlib.native import Served
     from hostlib.storage.ssd import SsdTier
@@ -231,14 +231,14 @@ class BlockStore:
         tag = self._first_tag(stone.place)
         return tag is not None and stone.deletes(stone.write, tag)
 
-    def lifetimes_of_held(self) -> list[Lifetime]:
-        """Return those of the writes that are here; of one block no more than there are tombstones of it."""
-        held: dict[Place, list[Lifetime]] = {}
-        for lifetime in self.lifetimes:
-            found = self.find(lifetime.stone.place)
-            if found is not None and found[1] == lifetime.stone.write:
-                held.setdefault(lifetime.stone.place, []).append(lifetime)
-        return [lifetime for some in held.values() for lifetime in some[-MAX_OF_BLOCK:]]
+    def lifetimes_of_held(self) -> Iterator[Lifetime]:
+        """Yield those of the writes that are here; of one block no more than there are tombstones of it."""
+        of_block: Counter[Place] = Counter()
+        for lifetime in reversed(list(self.lifetimes)):
+            place, found = lifetime.stone.place, self.find(lifetime.stone.place)
+            if found is not None and found[1] == lifetime.stone.write and of_block[place] < MAX_OF_BLOCK:
+                of_block[place] += 1
+                yield lifetime
 
     def retain(self, place: Place) -> bool:
         """Let other blocks leave before this one, until it is released; whether that is so.
@@ -273,13 +273,6 @@ class BlockStore:
     def tenants(self) -> set[int]:
         """Return whose blocks are here."""
         return {place.tenant for place in self.places()}
-
-    def forget_tenant(self, tenant: int, which: Callable[[Place], bool]) -> int:
-        """Hold those of a tenant's blocks no longer of which `which` is true; return their number."""
-        gone = [place for place in self.places() if place.tenant == tenant and which(place)]
-        for place in gone:
-            self.drop(place)
-        return len(gone)
 
     def _first_tag(self, place: Place) -> bytes | None:
         """Of a block that is here; None if its disk can't give it back."""
@@ -331,12 +324,12 @@ class BlockStore:
     def __contains__(self, place: object) -> bool:
         return place in self._dram or (self._ssd is not None and place in self._ssd)
 
-    def places(self) -> list[Place]:
-        """Return the places of all blocks, in order."""
+    def places(self) -> set[Place]:
+        """Return the places of all blocks."""
         held = set(self._dram)
         if self._ssd is not None:
-            held.update(place for place, _ in self._ssd.lengths)
-        return sorted(held)
+            held.update(self._ssd)
+        return held
 
     def on_ssd_only(self, place: Place) -> bool:
         """Return whether the block has to be read from SSD first."""

@@ -17,6 +17,7 @@ from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, delete_message
 from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.store_options import StoreOptions
 from tests.asynchronous import in_virtual_time, until
+from tests.hostlib.network import Faults
 from tests.hostlib.sealed import TENANT, fragments
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 
@@ -267,6 +268,43 @@ async def test_made_up_deletions_cost_no_block_whose_homes_were_away_together() 
     world.announce(JOINING, JOINING, UP)
     await asyncio.sleep(120)
     assert all(node.joining.caught_up and not node.joining.in_doubt for node in back)
+    world.announce(UP, UP, UP)
+    for number in range(BLOCKS):
+        assert (await world.client.get(ref(number))).content == content(number)
+
+
+@in_virtual_time
+async def test_made_up_deletions_cost_no_block_whose_homes_are_away_one_after_the_other() -> None:
+    """Each, when it returned, gave up what the other had, and that one was gone before it was copied."""
+    world = World(homes=3, replicas=2, controller="10.255.255.254")
+    world.network.port(INTRUDER)
+    for node in world.nodes.values():
+        node.start()
+    await asyncio.sleep(1)
+    await put_all(world)
+    one, other, third = (home.address for home in world.members.nodes)
+
+    async def is_away(home: str, *others: str) -> None:
+        """It falls, the intruder makes up deletions, and it returns."""
+        world.kill(home)
+        world.announce(*(DOWN if node.address == home else UP for node in world.members.nodes))
+        world.clock_s += 60
+        for there in others:
+            world.network.deliver_burst(INTRUDER, there, made_up_deletions(0, MAX_OF_BLOCK + 1))
+        await asyncio.sleep(0.1)
+        world.clock_s += 60
+        world.announce(*(JOINING if node.address == home else UP for node in world.members.nodes))
+        world.restart(home).start()
+        await until(lambda: not world.nodes[home].joining.in_doubt)
+
+    world.network.faults = Faults(min_delay_s=0.05, max_delay_s=0.05)  # copies take longer than a list
+    await is_away(one, other, third)
+    world.kill(other)
+    world.announce(JOINING, DOWN, UP)
+    await until(lambda: world.nodes[one].joining.caught_up)
+    world.restart(other)
+    await is_away(other, one, third)
+    await until(lambda: world.nodes[other].joining.caught_up)
     world.announce(UP, UP, UP)
     for number in range(BLOCKS):
         assert (await world.client.get(ref(number))).content == content(number)

@@ -16,7 +16,7 @@ import pytest
 
 from experiments.faults.faulty_disk import build
 from hostlib.protocol.block import encode_record
-from hostlib.protocol.tombstones import ALIVE, Tombstone
+from hostlib.protocol.tombstones import ALIVE, ENDS, Tombstone
 from hostlib.storage.disk import MOST_DEATHS, LmdbDisk
 from hostlib.storage.ssd import SsdTier
 from tests.hostlib import rotten_disk
@@ -70,14 +70,15 @@ def test_what_is_not_damaged_is_not_put_aside(tmp_path: Path) -> None:
 
 
 def test_records_that_are_no_blocks_are_no_damage(tmp_path: Path) -> None:
-    """A tombstone, and the note of when the node was last there."""
+    """A tombstone, a lifetime, and the note of when the node was last there."""
     disk = LmdbDisk(tmp_path, rotten_disk.MAP_BYTES)
     stone = Tombstone(place_of(1), 7, bytes(16))
-    disk.write([(place_of(1).name(), b"block"), (stone.name(), b"note"), (ALIVE, b"note")])
+    notes = (stone.name(), stone.name(ENDS), ALIVE)
+    disk.write([(place_of(1).name(), b"block"), *((name, b"note") for name in notes)])
     disk.close()
     again = LmdbDisk(tmp_path, rotten_disk.MAP_BYTES)
     assert not again.was_damaged
-    assert len(list(again.scan())) == 3
+    assert len(list(again.scan())) == 4
     again.close()
 
 

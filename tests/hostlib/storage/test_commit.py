@@ -8,11 +8,68 @@ from collections.abc import Callable
 import pytest
 
 from hostlib.protocol.block import Block
-from hostlib.storage.commit import GroupCommit
+from hostlib.protocol.errors import DiskError
+from hostlib.protocol.tombstones import ALIVE, Tombstone
+from hostlib.storage.commit import CommitOptions, GroupCommit
 from hostlib.storage.simulated_disk import SimulatedDisk
 from tests.asynchronous import in_virtual_time
 from tests.hostlib.sealed import place
 from tests.hostlib.world import key
+
+
+async def slowly(work: Callable[[], None]) -> None:
+    await asyncio.sleep(1)
+    work()
+
+
+def block_of(write: int, size: int = 100) -> Block:
+    return Block(write, bytes(size), bytes(16))
+
+
+@in_virtual_time
+async def test_who_waits_for_a_record_hears_of_the_one_that_takes_its_place() -> None:
+    disk = SimulatedDisk()
+    commit = GroupCommit(disk, run=slowly)
+    heard: list[DiskError | None] = []
+    for record in (b"first", b"second"):
+        commit.note(ALIVE, record)
+        assert commit.when_safe(ALIVE, heard.append)
+    assert commit.waiting_bytes == len(b"second")
+    await asyncio.sleep(2)
+    assert heard == [None, None]
+    assert disk.synced(ALIVE) == b"second"
+    assert commit.waiting_bytes == commit.waiting_records == 0
+
+
+@in_virtual_time
+async def test_what_was_deleted_is_gone_when_a_note_is_safe_though_a_later_group_writes_it_anew() -> None:
+    """Else a power cut in between brings back what was deleted."""
+    disk, one = SimulatedDisk(), place(key(1))
+    commit = GroupCommit(disk, CommitOptions(max_batch_bytes=1000), run=slowly)
+    commit.put(one, 1, block_of(1))
+    await asyncio.sleep(0.5)  # it is being written
+    note = Tombstone(one, 1, bytes(16)).name()
+    commit.delete(one.name())
+    commit.note(note, b"deleted")
+    commit.put(one, 2, block_of(2, 1000))
+    await asyncio.sleep(2)
+    assert disk.synced(note) == b"deleted"
+    assert disk.synced(one.name()) is None
+    await asyncio.sleep(1)
+    assert disk.synced(one.name()) is not None
+
+
+@in_virtual_time
+async def test_a_clean_stop_does_not_write_what_was_deleted_while_it_was_written() -> None:
+    disk, deleted, kept = SimulatedDisk(), place(key(1)), place(key(2))
+    commit = GroupCommit(disk, run=slowly)
+    for one in (deleted, kept):
+        commit.put(one, 1, block_of(1))
+    await asyncio.sleep(0.5)
+    commit.delete(deleted.name())
+    commit.flush()
+    assert disk.synced(deleted.name()) is None
+    assert disk.synced(kept.name()) is not None
 
 
 @in_virtual_time

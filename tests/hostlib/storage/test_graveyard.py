@@ -15,7 +15,6 @@ from hostlib.protocol.errors import DiskError, MalformedError
 from hostlib.protocol.tombstones import (
     MAX_OF_BLOCK,
     MAX_OF_TENANT,
-    MAX_TENANTS,
     NOTE,
     TOMBSTONE_S,
     AgedStone,
@@ -69,7 +68,7 @@ async def test_what_was_said_to_be_safe_is_there_after_a_power_cut() -> None:
     assert not list(disk.scan())
 
 
-@pytest.mark.parametrize("name", [stone(1).name(), NOTE + b"of another program", NOTE + b"alive"])
+@pytest.mark.parametrize("name", [stone(1).name(), NOTE + b"of another program".ljust(50), NOTE + b"alive"])
 @in_virtual_time
 async def test_what_is_damaged_is_no_tombstone(name: bytes) -> None:
     disk = SimulatedDisk()
@@ -104,16 +103,30 @@ def test_tombstones_are_bounded_and_say_since_when_they_are_complete() -> None:
     assert stones.complete_since_s(8) == clock.now_s - TOMBSTONE_S
 
 
-def test_tombstones_of_one_block_and_tenants_with_some_are_bounded() -> None:
+def test_tombstones_of_one_block_are_bounded() -> None:
     clock = Clock()
     stones = Tombstones(clock)
     for write in range(1, MAX_OF_BLOCK + 3):
         stones.add(stone(1, write=write), clock.now_s)
     assert len(stones.of(stone(1).place)) == MAX_OF_BLOCK
-    for tenant in range(100, 100 + MAX_TENANTS):
+
+
+def test_of_all_tombstones_the_tenant_with_most_loses_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tenants there are: the 65th had another's forgotten, all of them."""
+    monkeypatch.setattr(tombstones, "MAX_STONES", 1000)
+    clock = Clock()
+    stones = Tombstones(clock)
+    for number in range(10):
+        stones.add(stone(number), clock.now_s)
+    for tenant in range(100, 100 + 990):
         stones.add(stone(1, tenant), clock.now_s)
-    assert len(stones) == MAX_TENANTS
-    assert stones.complete_since_s(7) == clock.now_s
+    assert len(stones) == 1000
+    clock.now_s += 5
+    stones.add(stone(1, 2000), clock.now_s)
+    assert len(stones) == 1000
+    assert [number for number in range(10) if stone(number) not in stones] == [0]
+    assert stones.complete_since_s(7) == clock.now_s - 5
+    assert stones.complete_since_s(100) == clock.now_s - TOMBSTONE_S
 
 
 def test_who_makes_up_many_displaces_none_of_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +160,7 @@ def test_pages_give_all_of_them(made: list[Tombstone]) -> None:
     stones = Tombstones(clock)
     for one in made:
         stones.add(one, clock.now_s - 3)
-    entries, start, read = list(stones.records()), FIRST, set[Tombstone]()
+    entries, start, read = sorted(stones.records()), FIRST, set[Tombstone]()
     while start != LAST:
         before, (start, page) = start, read_stones_page(make_stones_page(entries, start))
         assert start > before

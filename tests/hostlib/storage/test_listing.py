@@ -9,10 +9,10 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import PAGE_ENTRIES
 from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import Tombstone
-from hostlib.storage.listing import LOOK_S, REST, SORT_S, STONE_S
+from hostlib.storage.listing import LOOK_S, PIECE, REST, SORT_S, STONE_S, in_order
 from tests.asynchronous import in_virtual_time
 from tests.hostlib.sealed import TENANT
-from tests.hostlib.world import World, put_all
+from tests.hostlib.world import World, key, put_all
 
 UP = State.UP
 BLOCKS = 60
@@ -82,3 +82,21 @@ async def test_a_peer_that_asks_for_deletions_without_end_takes_a_fifth_of_the_t
         await asyncio.sleep(0.001)
     answers = [to for to, _ in world.sent(home, wire.OP_KEYS)]
     assert 5 < answers.count(liar) <= 1 / (REST * (LOOK_S + STONES * STONE_S)) + 2
+
+
+@in_virtual_time
+async def test_others_have_their_turn_while_many_entries_are_sorted() -> None:
+    """A list of a million blocks kept a storage node from saying that it lives, and it fell from the list."""
+    made = [Place(number % 3, key(number)) for number in range(4 * PIECE)]
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    assert await in_order(made, lambda place: place) == sorted(made)
+    beside.cancel()
+    assert turns > 4

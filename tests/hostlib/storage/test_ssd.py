@@ -17,7 +17,7 @@ from hostlib.protocol.block import Block, Derived, Place, encode_record
 from hostlib.protocol.content import block_content, sealed_block
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import NOTE
-from hostlib.storage.disk import Batch, Disk, LmdbDisk
+from hostlib.storage.disk import KEY_LENGTHS, Batch, Disk, LmdbDisk
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from tests.asynchronous import in_real_time, in_virtual_time
@@ -185,7 +185,10 @@ async def test_what_is_before_a_page_that_can_not_be_read_is_kept() -> None:
     assert (len(tier), tier.damaged) == (2, 1)
 
 
-@given(st.binary(max_size=200), st.binary(max_size=200))
+names = st.sampled_from(KEY_LENGTHS).flatmap(lambda length: st.binary(min_size=length, max_size=length))
+
+
+@given(names, st.binary(max_size=200))
 @in_virtual_time
 async def test_records_of_nobody_knows_what_are_not_taken(name: bytes, record: bytes) -> None:
     assume(not name.startswith(NOTE))
