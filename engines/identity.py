@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engines.digests import FileState, digest_of
+from engines.model_configuration import other_models
 from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
@@ -248,8 +249,11 @@ def _configuration(path: Path) -> str:
         if len(content) > MAX_CONFIGURATION_BYTES:
             raise KeySpaceError(f"{path} is no configuration: it has over {MAX_CONFIGURATION_BYTES} bytes")
         given = json.loads(content)
+        others = sorted(other_models(given))
     except (OSError, ValueError, RecursionError) as error:
         raise KeySpaceError(f"{path} can't be read: {error}") from None
+    if others:
+        raise KeySpaceError(f"{path} names other models as parts of this one: {', '.join(others)}")
     if isinstance(given, dict):
         given = {name: value for name, value in given.items() if name not in INDIFFERENT}
     return sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()

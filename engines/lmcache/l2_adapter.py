@@ -48,6 +48,9 @@ MAX_COUNTED = 1 << 20
 """Objects that are counted; the one that was counted first is left out for one more."""
 DELETE_S = 30.0
 """How long `delete` waits for the pool."""
+STORE_S = 60.0
+"""How long the objects of a store are read. LMCache's lock on them lasts five minutes by default
+(`--l1-read-ttl-seconds`): then it may put other chunks in their place."""
 
 _log = logging.getLogger("weir")
 
@@ -134,7 +137,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
             return L2StoreResult(all(held) and len(blocks) == len(keys), sum(new))
 
         task = self._number()
-        future = self._pool.begin_store(items)
+        future = self._pool.begin_store(items, STORE_S)
         self._stores.watch(task, future, result, L2StoreResult(False, 0), objects)
         return task
 

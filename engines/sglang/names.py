@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from concurrent.futures import Future
 from fnmatch import fnmatch
 from importlib import metadata
@@ -14,9 +13,8 @@ from typing import Any, Final
 import torch
 
 from engines.identity import in_background, loaded_identity, located, process_start_s
+from engines.model_configuration import entries, remote_code, rope_types
 from engines.paths import is_path
-from engines.remote_code import remote_code
-from engines.rope import rope_types
 from engines.software import library_environment, plugins, versions, without_name
 from hostlib.protocol.errors import KeySpaceError
 
@@ -147,6 +145,8 @@ def _check_sources(options: dict[str, Any], environment: dict[str, str]) -> None
     for name in OUTSIDE:
         if options.get(name):
             raise KeySpaceError(f"KV depends on what {name} says, which has no name")
+    if "_path" in str(options.get("model_loader_extra_config")):  # of an adapter (qlora), or other weights
+        raise KeySpaceError("KV depends on what model_loader_extra_config names, which has no name")
     if options.get("weight_cache_mode", "off") != "off":
         raise KeySpaceError("the weights come from another process (weight_cache_mode)")
 
@@ -169,21 +169,10 @@ def _check_configuration(options: dict[str, Any]) -> None:
     if options.get("trust_remote_code") and any("--" in code for code in remote_code(given)):
         raise KeySpaceError("the model runs code from another place than its own folder")
     is_text = options.get("enable_multimodal") is False or options.get("language_model_only")
-    if not is_text and any(word in name for name in _names(given) for word in MEDIA):
+    if not is_text and any(word in name for name, _ in entries(given) for word in MEDIA):
         raise KeySpaceError(
             "callers may give SGLang names of their own for images and sounds (enable_multimodal)"
         )
-
-
-def _names(given: Any) -> Iterator[str]:
-    """Yield the names of all entries of a configuration, at whatever depth."""
-    if isinstance(given, dict):
-        for name, value in given.items():
-            yield str(name)
-            yield from _names(value)
-    elif isinstance(given, list):
-        for value in given:
-            yield from _names(value)
 
 
 def describe(pool: Any) -> dict[str, str]:

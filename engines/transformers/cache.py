@@ -12,7 +12,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from engines.rope import rope_types
+from engines.model_configuration import rope_types
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -145,8 +145,8 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     """Offer the whole blocks of a prompt that `cache` holds; how many are held.
 
     It has to be computed as the model's weights are, not under autocast, which it does not say afterwards.
-    Raises KeySpaceError under autocast, and for a cache of several sequences or in another type than the
-    model's.
+    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, or in another
+    type than the model's.
     """
     size = pool.space.block_tokens
     _check_computed(cache, pool.space)
@@ -159,6 +159,9 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
 
 
 def _check_computed(cache: DynamicCache, space: KvSpace) -> None:
+    kinds = {type(layer).__name__ for layer in cache.layers if type(layer) is not DynamicLayer}
+    if kinds:  # one that quantizes KV has the last tokens alone as they were computed
+        raise KeySpaceError(f"the cache has {', '.join(sorted(kinds))}: only a DynamicCache is possible")
     tensors = [kind for layer in cache.layers for kind in (layer.keys, layer.values)]
     if any(torch.is_autocast_enabled(device) for device in {tensor.device.type for tensor in tensors}):
         raise KeySpaceError("under autocast, a model computes other KV than its weights say")

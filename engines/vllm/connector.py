@@ -172,6 +172,8 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             reads_later=tensors.is_on_cpu and not zeroes_blocks,
             notes_stored=self._events is not None,
         )
+        if has_worker_processes(self._vllm_config):
+            listen(self._worker, models=[self._model_class()])
 
     def handle_preemptions(self, kv_connector_metadata: KVConnectorMetadata) -> None:
         """Take note, before a step, that vLLM gives blocks to other requests."""
@@ -315,14 +317,14 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             events=self._events,
             is_recomputed_right=not uses_v2_runner(self._vllm_config),
         )
-        listen(side, EngineCore, _executors(Executor), self._models_here())
+        is_worker_here = not has_worker_processes(self._vllm_config)
+        models = [self._model_class()] if is_worker_here else []
+        listen(side, [EngineCore], _executors(Executor), models)
         return side
 
-    def _models_here(self) -> list[type[Any]]:
-        """The class of the model, if its worker is in this process."""
-        if has_worker_processes(self._vllm_config):
-            return []
-        return [get_model_cls(self._vllm_config.model_config)]
+    def _model_class(self) -> type[Any]:
+        model: type[Any] = get_model_cls(self._vllm_config.model_config)
+        return model
 
     @property
     def _of_worker(self) -> WorkerSide:

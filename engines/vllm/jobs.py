@@ -49,6 +49,8 @@ class Jobs:
     drops_waiting: bool = False
     """Whether nothing may be stored of what earlier steps computed and still waits: the engine's weights may
     have changed since, and its KV memory, as when it slept."""
+    generation: int = 0
+    """Number of the generation of the engine's weights that all keys are of."""
     computes: bool = True
     """Whether the step computes anything; where it doesn't, waiting for a load costs nobody anything."""
 
@@ -72,8 +74,11 @@ class Report:
     """Since the report before."""
     stored: dict[int, list[bytes]] = field(default_factory=dict)
     """Keys of blocks of which a worker, by its rank, has stored its part since the report before."""
+    left_generation: int = -1
+    """Number of the generation whose weights a worker does not have any more; -1 if it has them."""
 
     def merged(self, other: Report) -> Report:
         """Return the report of both workers."""
+        left = max(self.left_generation, other.left_generation)
         stored = self.stored | other.stored
-        return Report(min(self.step, other.step), self.refusals + other.refusals, stored)
+        return Report(min(self.step, other.step), self.refusals + other.refusals, stored, left)

@@ -44,16 +44,17 @@ class MediaNames:
         adapters_encode: bool = False,
         computed_in_parts: bool = False,
         is_scaled: bool = False,
+        is_pruned: bool = False,
     ) -> None:
         """`encoded_by` says who else may encode images; None where the engine alone does it.
 
         `adapters_encode` says whether adapters change how images are encoded, `computed_in_parts` whether the
         tokens of an image, which see those behind them, may be computed in several steps, `is_scaled` whether
-        encoders scale by the images before, or by a file.
+        encoders scale by the images before, or by a file, `is_pruned` whether tokens of videos are left out.
         """
         self._block_tokens, self._encoded_by = block_tokens, encoded_by
         self._adapters_encode, self._computed_in_parts = adapters_encode, computed_in_parts
-        self._is_scaled = is_scaled
+        self._is_scaled, self._is_pruned = is_scaled, is_pruned
         self._contents: OrderedDict[str, str | None] = OrderedDict()
         """What each of vLLM's identifiers stands for; None where that is not certain."""
         self._hashing = ThreadPoolExecutor(1, "weir media")
@@ -78,6 +79,7 @@ class MediaNames:
             adapters_encode=adapters_encode,
             computed_in_parts=in_parts,
             is_scaled=getattr(multimodal, "mm_encoder_attn_dtype", None) is not None,
+            is_pruned=bool(getattr(multimodal, "video_pruning_rate", None)),
         )
 
     def begin(self, features: Sequence[MultiModalFeatureSpec], *, has_adapter: bool = False) -> Future[Media]:
@@ -99,6 +101,10 @@ class MediaNames:
             return "an adapter changes how images and sounds are encoded"
         if self._is_scaled:
             return "how they are encoded depends on those before them, or on a file (mm_encoder_attn_dtype)"
+        if self._is_pruned:
+            # vLLM corrects the positions of all tokens behind a video when it encodes it, which after a hit
+            # it does not.
+            return "behind a video that is loaded, vLLM computes at other positions (video_pruning_rate)"
         if self._computed_in_parts:
             return (
                 "an image's tokens see those behind them, and may be computed before these are there "

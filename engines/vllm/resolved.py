@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence, Set
@@ -24,8 +25,8 @@ import vllm
 from vllm import envs
 from vllm.platforms import current_platform
 
+from engines.model_configuration import rope_types
 from engines.paths import is_path
-from engines.rope import rope_types
 from engines.software import library_environment, plugins, versions, without_name
 from engines.vllm.own_code import PLUGINS, is_known, own_code
 
@@ -98,12 +99,15 @@ Files and their revisions are here because their content is named (`engines.vllm
 because images that these encode are not shared (`engines.vllm.media`).
 """
 
+PREFIXES: Final = ("AITER_", "ASCEND_", "VLLM_")
+"""Of environment variables that count though vLLM does not declare them: those of plugins and kernels."""
 HARMLESS_ENVIRONMENT: Final = (
     "*_HOST", "*_HOSTNAME", "*_IP", "*_PORT", "*_SIDE_CHANNEL_*", "*_TIMEOUT", "*_TIMEOUT_S",
-    "*_TIMEOUT_SECONDS",
+    "*_TIMEOUT_SECONDS", "*_TCP*", "*_VISIBLE_DEVICES", "ASCEND_*LOG*",
     "RAY_EXPERIMENTAL_NOSET_*", "VLLM_ALLOW_LONG_MAX_MODEL_LEN", "VLLM_ALLOW_RUNTIME_LORA_UPDATING",
     "VLLM_BUILD_*", "VLLM_COMPILE_CACHE_*", "VLLM_CONFIGURE_LOGGING", "VLLM_CPU_NUM_OF_RESERVED_CPU",
-    "VLLM_CPU_OMP_THREADS_BIND", "VLLM_DISABLE_COMPILE_CACHE", "VLLM_DP_*",
+    "VLLM_CPU_OMP_THREADS_BIND", "VLLM_DISABLE_COMPILE_CACHE", "VLLM_DIST_IDENT",
+    "VLLM_DP_*",
     "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_ENFORCE_STRICT_TOOL_CALLING", "VLLM_GPT_OSS_*",
     "VLLM_KV_EVENTS_*", "VLLM_LOG_*", "VLLM_LORA_RESOLVER_*", "VLLM_MAX_BAD_WORDS_TOTAL_TOKENS",
     "VLLM_MAX_COMPLETION_PROMPTS", "VLLM_MAX_MEDIA_*", "VLLM_MAX_NUM_BAD_WORDS", "VLLM_MAX_N_SEQUENCES",
@@ -111,7 +115,10 @@ HARMLESS_ENVIRONMENT: Final = (
     "VLLM_NIXL_*", "VLLM_P2P_*", "VLLM_PROCESS_NAME_PREFIX", "VLLM_RAY_*", "VLLM_TRACE_*", "VLLM_USAGE_*",
     "VLLM_USE_RAY_*", "VLLM_XGRAMMAR_*",
 )  # fmt: skip
-"""Environment variables beside those that vLLM itself knows not to change what it computes, as patterns."""
+"""Environment variables beside those that vLLM itself knows not to change what it computes, as patterns.
+
+Kubernetes sets some for each service, also for one that is called vllm (`*_TCP*`).
+"""
 RANDOM_ENVIRONMENT: Final = ("VLLM_MOE_ROUTING_SIMULATION_STRATEGY",)
 """Environment variables with which the KV of given tokens is another one each time."""
 WITHOUT_MODEL: Final = ("ngram", "ngram_gpu", "suffix")
@@ -308,6 +315,11 @@ def _asked(what: str) -> Any:
 def _environment() -> dict[str, str]:
     """Environment variables that may change numbers, as vLLM understands them."""
     found = {name: str(value) for name, value in envs.compile_factors().items()}
+    found |= {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(PREFIXES) and name not in envs.environment_variables
+    }
     found |= library_environment()
     return {
         name: value

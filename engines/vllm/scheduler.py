@@ -126,6 +126,8 @@ class SchedulerSide:
         """Whether the pool is not used, because the engine's weights may have changed."""
         self._drops_waiting = False
         """Whether the workers are to forget what waits to be stored."""
+        self._generation = 0
+        """Number of the generation of the engine's weights."""
         self._left_adapters: set[str] = set()
         """Names of adapters whose weights may have changed."""
 
@@ -216,6 +218,7 @@ class SchedulerSide:
         jobs = Jobs(step.number, self._loads, given=self._given + grown, is_sure=step.is_sure)
         self._loads, self._given = [], []
         jobs.drops_waiting, self._drops_waiting = self._drops_waiting, False
+        jobs.generation = self._generation
         computing = (
             self._tracked[name].request for name in output.num_scheduled_tokens if name in self._tracked
         )
@@ -250,6 +253,8 @@ class SchedulerSide:
             if self._events is not None:
                 self._events.stored(report.stored)
             self._steps.report(report.step)
+            if report.left_generation == self._generation:
+                self.weights_changed("load_weights in a worker's process")
 
     # Weights
 
@@ -306,6 +311,7 @@ class SchedulerSide:
         self._left_adapters.clear()
         if self._is_left:
             self._is_left = False
+            self._generation += 1
             self._keys.new_generation()
             self._held.clear()
             _log.warning("The engine's KV has a new generation: from now on no other engine shares it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,7 +27,7 @@ class KvTensors:
                 raise KeySpaceError(f"no KV tensor came for layer {missing[0]}")
             self._groups.append([_blocks_first(name, kv_caches[name], layout) for name in names])
 
-    @property
+    @cached_property
     def is_on_cpu(self) -> bool:
         """Return whether the tensors are in host memory."""
         return all(layer.device.type == "cpu" for group in self._groups for layer in group)
@@ -50,6 +51,8 @@ class KvTensors:
             end = at + _block_bytes(layer)
             block.copy_(source[at:end].view(block.dtype).view(block.shape))
             at = end
+        if not self.is_on_cpu:  # a block with gaps in it is copied in two steps, the second one later
+            torch.accelerator.current_stream(block.device).synchronize()
 
 
 def _blocks_first(name: str, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:

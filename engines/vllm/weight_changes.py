@@ -2,9 +2,9 @@
 
 vLLM tells a connector nothing of them. They pass the engine's executor, which calls methods of its workers by
 name or as functions (`collective_rpc`, with `reload_weights`, `update_weights`, `apply_model` and whatever a
-worker extension adds), or are adapters that the engine's core loads in place. Training in the engine's own
-process gives new weights to the model itself. When vLLM forgets images that it has encoded, it may have
-encoded them with former weights.
+worker extension adds), or are adapters that the engine's core loads in place. Training in the process of the
+engine or of a worker gives new weights to the model itself, and may tell the engine's core their version.
+When vLLM forgets images that it has encoded, it may have encoded them with former weights.
 """
 
 from __future__ import annotations
@@ -42,24 +42,29 @@ _listeners: WeakSet[Any] = WeakSet()
 
 
 def listen(
-    listener: Listener, core: type[Any], executors: Iterable[type[Any]], models: Iterable[type[Any]] = ()
+    listener: Listener,
+    cores: Iterable[type[Any]] = (),
+    executors: Iterable[type[Any]] = (),
+    models: Iterable[type[Any]] = (),
 ) -> None:
     """Tell `listener`, as long as it lives, before this process's engine calls such a method.
 
-    `core` is the class of the engine's core, `executors` are those of which one runs its workers, `models`
-    those of models in this process.
+    `cores` are the classes of engines' cores, `executors` those of which one runs the workers, `models` those
+    of models in this process.
     """
     _listeners.add(listener)
     for model in models:
         _watch(model, "load_weights", lambda weights: _on_call("load_weights"))
     for executor in executors:
         _watch(executor, "collective_rpc", _on_call)
-    _watch(core, "add_lora", _on_adapter)
+    for core in cores:
+        _watch(core, "add_lora", _on_adapter)
+        _watch(core, "set_weight_version", lambda version: _on_call("set_weight_version"))
 
 
 def _watch(kind: type[Any], method: str, tell: Callable[[Any], None]) -> None:
-    plain = getattr(kind, method)
-    if not hasattr(plain, "tells_weir"):
+    plain = getattr(kind, method, None)  # older versions of vLLM lack some
+    if plain is not None and not hasattr(plain, "tells_weir"):
         setattr(kind, method, _telling(plain, tell))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vllm import envs
 
 from engines.identity import in_background, loaded_identity, process_start_s
-from engines.remote_code import remote_code
+from engines.model_configuration import other_models, remote_code
 from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
@@ -73,7 +73,11 @@ def _check_source(model: Any, load: Any) -> None:
         raise KeySpaceError(
             f"{model.model} is not a folder: download it from ModelScope, and give its folder"
         )
-    code = list(remote_code(model.hf_config.to_dict()))
+    configuration = model.hf_config.to_dict()
+    others = sorted(other_models(configuration))
+    if others:
+        raise KeySpaceError(f"parts of {model.model} have the weights of {', '.join(others)}")
+    code = list(remote_code(configuration))
     if model.trust_remote_code and ("--" in str(code) or (code and model.code_revision is not None)):
         raise KeySpaceError(f"{model.model} runs code from another place than its own folder: {code}")
     overrides = model.hf_overrides

@@ -77,9 +77,27 @@ class WorkerSide:
         self._failed: set[int] = set()
         self._is_silent = False
         """Whether the pool's client was silent in a load: nothing is asked of it any more."""
+        self._generation = 0
+        """Number of the generation of weights that the scheduler's keys are of, as of the last step."""
+        self._left_generation = -1
+        """Number of the generation whose weights the model does not have any more."""
+
+    def weights_changed(self, reason: str) -> None:
+        """This process gives the model other weights, of which the scheduler may not know.
+
+        Nothing is stored or loaded until the scheduler has keys of another generation.
+        """
+        self._left_generation = self._generation
+        self._outbox.drop_waiting()
+        for load in self._loads.values():
+            load.give_up()
+
+    def adapter_changed(self, name: str) -> None:
+        """Nothing: what is loaded of an adapter is compared with each run of blocks."""
 
     def begin_step(self, jobs: Jobs) -> None:
         """Before a step writes anything: read no block any more that it may overwrite."""
+        self._generation = jobs.generation
         if jobs.drops_waiting:
             self._outbox.drop_waiting()
         self._outbox.take_back(jobs.given)
@@ -89,7 +107,7 @@ class WorkerSide:
         """Begin to fetch what the scheduler wants loaded."""
         self._waited.clear()
         for run in jobs.loads:
-            is_possible = self._has_adapter_of(run) and not self._is_silent
+            is_possible = self._has_adapter_of(run) and self._uses_pool
             wanted = run if is_possible else replace(run, keys=[])
             load = Load(wanted, self._memory, self._pool, self._rank, self._recompute_ms, self._patience_s)
             if self._background:
@@ -113,7 +131,7 @@ class WorkerSide:
         All layers at once and not in `save_kv_layer`: on a CPU the copies take a few milliseconds.
         """
         self._end_pass()
-        if self._stores_shard and not self._is_silent:
+        if self._stores_shard and self._uses_pool:
             runs = [run for run in jobs.stores if self._has_adapter_of(run)]
             self._outbox.store(jobs.step, runs, is_sure=jobs.is_sure)
 
@@ -143,7 +161,8 @@ class WorkerSide:
     def report(self, jobs: Jobs) -> Report:
         """Return what the scheduler has to know of this step."""
         stored = self._outbox.take_stored()
-        return Report(jobs.step, self._outbox.take_refusals(), {self._rank: stored} if stored else {})
+        refusals = self._outbox.take_refusals()
+        return Report(jobs.step, refusals, {self._rank: stored} if stored else {}, self._left_generation)
 
     def close(self) -> None:
         """Give up loads; what was computed last is stored if that is quick."""
@@ -152,6 +171,11 @@ class WorkerSide:
         self._in_pass.clear()
         self._loads.clear()
         self._outbox.close(CLOSING_S)
+
+    @property
+    def _uses_pool(self) -> bool:
+        """Whether the pool's client answers, and keys are of the weights that the model has."""
+        return not self._is_silent and self._generation != self._left_generation
 
     def _has_adapter_of(self, run: BlockRun) -> bool:
         """Whether the engine computes a run's request with the adapter that its keys are made for."""

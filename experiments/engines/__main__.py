@@ -117,6 +117,7 @@ def _about(options: EnginesOptions) -> dict[str, object]:
         "loading": options.loading,
         "pool_blocks": options.pool_blocks,
         "policy": options.policy,
+        "rounds": options.rounds,
     }
 
 

@@ -37,6 +37,8 @@ class EnginesOptions:
     """Tokens that a request generates."""
     requests: Annotated[int, Within(1, 1000)] = 16
     """Requests of the trace, after each prefix was computed once."""
+    rounds: Annotated[int, Within(1, 100)] = 1
+    """Times that each mode has its turn, recomputing but once; several give intervals."""
     own_blocks: Annotated[int, Within(4, 4096)] = 40
     """Blocks of 32 tokens that an engine's own cache holds."""
     objects: Annotated[int, Within(1, 12)] = 2

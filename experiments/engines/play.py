@@ -1,4 +1,4 @@
-"""All modes, one after the other: the same requests; engines stay where their configuration does."""
+"""All modes, in turns: the same requests; engines stay where their configuration does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engines.conformance.comparison import Reply, difference
 from experiments.engines import lmcache
 from experiments.engines.options import LMCACHE, MOONCAKE, POOL, RECOMPUTE, STORAGE, EnginesOptions
 from experiments.engines.requests import NODES, Asks
-from experiments.engines.result import Damage, ModeResult, evaluate
+from experiments.engines.result import Damage, ModeResult, Served, evaluate
 
 if TYPE_CHECKING:
     from experiments.engines.stage import Engine, Stage
@@ -28,29 +28,37 @@ class Play:
         self.modes: dict[str, ModeResult] = {}
         self.damaged: Damage | None = None
         self._options, self._stage, self._asks, self._on_progress = options, stage, asks, on_progress
-        self._reference: list[Reply] = []
+        self._served: dict[str, list[Served]] = {}
 
     def run(self) -> Iterator[str]:
         """Yields each mode when it is done; recomputing comes first, as all others are compared with it."""
         with self._engines({}) as alone:
             yield self._measure(RECOMPUTE, alone)
-        connected = [mode for mode in self._options.modes if mode in (STORAGE, POOL)]
         with ExitStack() as until_the_end:
             engines: dict[str, Engine] = {}
-            for mode in connected:
-                with self._stage.mode(mode):
-                    if not engines:  # they look for the network when they start, and stay for the other modes
-                        transfer = {node: self._stage.connector(node) for node in NODES}
-                        engines = until_the_end.enter_context(self._engines(transfer))
-                    yield self._measure(mode, engines)
-                    if mode == POOL:
-                        self.damaged = self._damage(engines)
+            for _ in range(self._options.rounds):
+                for mode in self._options.modes:
+                    if mode in (STORAGE, POOL):
+                        yield self._connected(mode, engines, until_the_end)
+                    elif mode == LMCACHE:
+                        yield self._lmcache()
+                    elif mode == MOONCAKE:
+                        yield self._mooncake()
 
-        if LMCACHE in self._options.modes:
-            yield self._lmcache()
-        if MOONCAKE in self._options.modes:
-            with self._stage.mooncake() as transfer, self._engines(transfer) as engines:
-                yield self._measure(MOONCAKE, engines)
+    def _connected(self, mode: str, engines: dict[str, Engine], until_the_end: ExitStack) -> str:
+        """The engines look for the network when they start, and stay for the other modes and rounds."""
+        with self._stage.mode(mode):
+            if not engines:
+                transfer = {node: self._stage.connector(node) for node in NODES}
+                engines.update(until_the_end.enter_context(self._engines(transfer)))
+            self._measure(mode, engines)
+            if mode == POOL:
+                self.damaged = self._damage(engines)
+        return mode
+
+    def _mooncake(self) -> str:
+        with self._stage.mooncake() as transfer, self._engines(transfer) as engines:
+            return self._measure(MOONCAKE, engines)
 
     def _lmcache(self) -> str:
         """What its servers moved is known when they have ended."""
@@ -61,9 +69,9 @@ class Play:
             lmcache.servers(self._stage, moved),
             self._engines(transfer) as engines,
         ):
-            first, trace, counts = self._serve(LMCACHE, engines)
-        self.modes[LMCACHE] = evaluate(first, trace, self._reference, counts | moved)
-        return LMCACHE
+            served = self._serve(LMCACHE, engines)
+        served.counts.update(moved)
+        return self._note(LMCACHE, served)
 
     @contextmanager
     def _engines(self, transfer: dict[str, dict[str, Any]]) -> Iterator[dict[str, Engine]]:
@@ -72,15 +80,19 @@ class Play:
             yield engines
 
     def _measure(self, mode: str, engines: dict[str, Engine]) -> str:
-        first, trace, counts = self._serve(mode, engines)
-        self._reference = self._reference or trace
-        self.modes[mode] = evaluate(first, trace, self._reference, counts)
+        return self._note(mode, self._serve(mode, engines))
+
+    def _note(self, mode: str, served: Served) -> str:
+        self._served.setdefault(mode, []).append(served)
+        self.modes[mode] = evaluate(self._served[mode], self._reference)
         return mode
 
-    def _serve(
-        self, mode: str, engines: dict[str, Engine]
-    ) -> tuple[list[Reply], list[Reply], dict[str, Any]]:
-        """All requests, one after the other: replies to those that come first, to the trace, and counts."""
+    @property
+    def _reference(self) -> list[Reply]:
+        return self._served[RECOMPUTE][0].trace
+
+    def _serve(self, mode: str, engines: dict[str, Engine]) -> Served:
+        """All requests, one after the other."""
         replies: list[Reply] = []
         for engine in engines.values():
             engine.tell("forget", "forgot")
@@ -89,7 +101,7 @@ class Play:
             replies += engines[ask.node].serve([ask], self._options.output_tokens)
             self._on_progress(mode, served)
         count = len(self._asks.first)
-        return replies[:count], replies[count:], _since(before, _total(engines))
+        return Served(replies[:count], replies[count:], _since(before, _total(engines)))
 
     def _damage(self, engines: dict[str, Engine]) -> Damage:
         """The last request again, its KV loaded anew and damaged on its way into the engine's memory."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from experiments.engines.options import POOL, RECOMPUTE
+from commands.intervals import mean_interval
+from experiments.engines.options import MOONCAKE, POOL, RECOMPUTE
 from experiments.engines.result import Damage, ModeResult
 
 GOAL = 0.7
@@ -40,6 +41,9 @@ def print_report(
     )
     for name, cell in rows:
         table.add_row(name, *(cell(mode) for mode in modes.values()))
+    if MOONCAKE in modes and len(modes[MOONCAKE].round_ttft_ms) > 1:
+        rival = modes[MOONCAKE].round_ttft_ms
+        table.add_row("TTFT p50 to Mooncake's, by rounds", *(_to(rival, mode) for mode in modes.values()))
     console.print(table)
     if damaged is not None:
         verdict = "noticed" if damaged.noticed else "NOT NOTICED: the comparison is worth nothing"
@@ -64,6 +68,13 @@ def shortfalls(modes: Mapping[str, ModeResult], damaged: Damage | None) -> list[
         if pool.ttft_ms.p50 >= GOAL * recompute.ttft_ms.p50:
             found.append(f"pool: the median TTFT is not below {GOAL:g} of recomputing's")
     return found
+
+
+def _to(rival: Sequence[float], mode: ModeResult) -> str:
+    """The mean of the rounds' ratios with its interval; nothing for a mode with fewer rounds."""
+    if len(mode.round_ttft_ms) != len(rival):
+        return ""
+    return f"{mean_interval([one / other for one, other in zip(mode.round_ttft_ms, rival, strict=True)]):.2f}"
 
 
 def _share(mode: ModeResult, modes: Mapping[str, ModeResult]) -> str:

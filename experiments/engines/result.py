@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from emulator.result import Percentiles, percentiles
@@ -36,6 +38,19 @@ class ModeResult:
     """Prompt tokens that the engines had in their own caches."""
     failed: dict[str, int]
     """Objects that could not be moved, by error."""
+    round_ttft_ms: list[float]
+    """Median time to first token of each round."""
+    round_first_ms: list[float]
+    """The same where each prefix was new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What engines answered in one round of one mode, and what they counted meanwhile, both together."""
+
+    first: list[Reply]
+    trace: list[Reply]
+    counts: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +66,18 @@ class Damage:
         return self.max_logprob_diff > TOLERANCE or self.tokens_changed > 0
 
 
-def evaluate(
-    first: Sequence[Reply], trace: Sequence[Reply], reference: Sequence[Reply], counts: dict[str, Any]
-) -> ModeResult:
-    """`reference` are the replies of recomputing to the same trace; `counts` of both engines together."""
-    differences = [difference(reply, expected) for reply, expected in zip(trace, reference, strict=True)]
-    hits = counts.get("hit_tokens", 0)
+def evaluate(rounds: Sequence[Served], reference: Sequence[Reply]) -> ModeResult:
+    """Return the figures of all rounds together; `reference` are recomputing's replies to the same trace."""
+    first = [reply for served in rounds for reply in served.first]
+    trace = [reply for served in rounds for reply in served.trace]
+    expected = [*reference] * len(rounds)
+    differences = [difference(reply, other) for reply, other in zip(trace, expected, strict=True)]
+    counts = Counter[str]()
+    failed = Counter[str]()
+    for served in rounds:
+        counts.update({name: count for name, count in served.counts.items() if name != "failed"})
+        failed.update(served.counts.get("failed", {}))
+    hits = counts["hit_tokens"]
     return ModeResult(
         requests=len(trace),
         identical=sum(not changed and largest <= TOLERANCE for changed, largest in differences),
@@ -64,13 +85,19 @@ def evaluate(
         ttft_ms=percentiles([1000 * reply["ttft_s"] for reply in trace]),
         tbt_ms=percentiles([1000 * gap_s for reply in trace for gap_s in reply["tbt_s"]]),
         hit_tokens=hits,
-        pool_bytes=counts.get("pool_bytes", 0),
-        store_bytes=counts.get("store_bytes", 0),
-        merged=counts.get("merged", 0),
+        pool_bytes=counts["pool_bytes"],
+        store_bytes=counts["store_bytes"],
+        merged=counts["merged"],
         first_ms=percentiles([1000 * reply["ttft_s"] for reply in first]),
         own_tokens=sum(reply["cached_tokens"] for reply in trace) - hits,
-        failed=counts.get("failed", {}),
+        failed=dict(failed),
+        round_ttft_ms=[_median_ttft_ms(served.trace) for served in rounds],
+        round_first_ms=[_median_ttft_ms(served.first) for served in rounds],
     )
+
+
+def _median_ttft_ms(replies: Sequence[Reply]) -> float:
+    return median(1000.0 * float(reply["ttft_s"]) for reply in replies)
 
 
 def write_summary(

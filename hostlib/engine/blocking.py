@@ -85,9 +85,9 @@ class BlockingObjects:
         """Fetch an object whose length is not known; None if it can't be had."""
         return self._submit(self._objects.fetch(block))
 
-    def begin_store(self, items: Sequence[Item]) -> Future[list[bool]]:
-        """Offer objects, whose buffers stay as they are until the future is done."""
-        return self._submit(self._objects.store(items))
+    def begin_store(self, items: Sequence[Item], within_s: float | None = None) -> Future[list[bool]]:
+        """Offer objects, whose buffers stay as they are until the future is done, or for `within_s`."""
+        return self._submit(self._objects.store(items, within_s))
 
     def begin_delete(self, blocks: Sequence[BlockRef]) -> Future[list[bool]]:
         """Have objects forgotten; which of them are certain not to be there any more."""

@@ -231,9 +231,10 @@ class ObjectPool:
         self.stats.load_s += now_s() - started_s
         return memoryview(fetched.content).cast("B")
 
-    async def store(self, items: Sequence[Item]) -> list[bool]:
+    async def store(self, items: Sequence[Item], within_s: float | None = None) -> list[bool]:
         """Offer objects, each when there is room for it (`queue`); which of them are held.
 
+        After `within_s`, if that is given, no buffer is read any more, and all of them count as not held.
         Objects are immutable: what is there stays. Raises ValueError for buffers that can't be used, before
         anything is moved.
         """
@@ -241,9 +242,13 @@ class ObjectPool:
             item.check(writable=False)
         if not await self._ready():
             return [False] * len(items)
-        held = await self.queue.run(
-            [item.size for item in items], lambda index: self._store_one(items[index])
-        )
+        try:
+            async with asyncio.timeout(within_s):
+                held = await self.queue.run(
+                    [item.size for item in items], lambda index: self._store_one(items[index])
+                )
+        except TimeoutError:
+            held = [None] * len(items)
         self._not_stored(held.count(None), sum(item.size for item in items))
         return [one is True for one in held]
 

@@ -116,6 +116,8 @@ def test_the_same_weights_under_another_configuration_have_another_name(tmp_path
     assert configured("yarn", '{"heads": 2, "rope_scaling": {"type": "yarn", "factor": 4.0}}') != plain
     with pytest.raises(KeySpaceError, match=r"config\.json can't be read"):
         configured("broken", "{")
+    with pytest.raises(KeySpaceError, match=r"names other models as parts of this one: some/llama"):
+        configured("parts", '{"text_model_id": "some/llama", "audio_model_id": null}')
 
 
 def test_a_single_file_of_weights_is_a_model(tmp_path: Path) -> None:

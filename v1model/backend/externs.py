@@ -8,7 +8,7 @@ from v1model import ir
 from v1model.backend import fieldlist, messages
 from v1model.backend.expressions import SHARED
 from v1model.backend.hashes import hash_of, integer
-from v1model.backend.layout import is_wide, value_width, wire_bytes
+from v1model.backend.layout import is_wide, value_width
 from v1model.backend.types import integer_type
 from v1model.backend.unit import LogMessage
 from v1model.errors import UnsupportedError, located
@@ -40,7 +40,7 @@ def call(writer: Writer, statement: ir.ExternCall) -> None:
 def _register_cell(writer: Writer, instance: ir.ExternInstance, number: int) -> str:
     width = value_width(_value_type(instance))
     if is_wide(_value_type(instance)):
-        return f"(sw->registers[{number}] + index * {wire_bytes(width)})"
+        return f"(sw->registers[{number}] + index * {writer.unit.registers[number].stride_bytes})"
     return f"(({integer_type(width)} *)(void *)sw->registers[{number}])[index]"
 
 

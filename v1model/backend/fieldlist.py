@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.backend import wire
-from v1model.backend.layout import value_width, wire_bytes
+from v1model.backend.layout import is_large, value_width, wire_bytes
 from v1model.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -54,9 +54,15 @@ class FieldList:
     length: str
 
 
-def serialize(function: Function, expressions: Expressions, value: ir.Expr, name: str) -> FieldList:
+def serialize(
+    function: Function, expressions: Expressions, value: ir.Expr, name: str, summed: str | None = None
+) -> FieldList:
     """Emits code that lays out `value`. As in simple_switch, fields of invalid headers are left out
-    and the last byte is filled up with zero bits."""
+    and the last byte is filled up with zero bits.
+
+    For a checksum, `summed` names a C variable that the sums of large fields are added to. They are
+    summed where they lie and not laid out: the order does not matter to a sum of 16-bit words.
+    """
     items = list(fields(value))
     owners = [owner(item) for item in items]
     max_bits = sum(
@@ -72,11 +78,15 @@ def serialize(function: Function, expressions: Expressions, value: ir.Expr, name
         _bits(group) % 8 for _, group in groups[:-1]
     ):
         return _by_bits(function, expressions, list(zip(items, owners, strict=True)), buffer)
-    return _by_bytes(function, expressions, groups, buffer)
+    return _by_bytes(function, expressions, groups, buffer, summed)
 
 
 def _bits(items: list[ir.Expr]) -> int:
     return sum(value_width(item.type) for item in items)
+
+
+def _sum(item: wire.Item, summed: str, length: str) -> str:
+    return f"{summed} += hash_sum_at({length}, {item.value}, {item.width // 8});"
 
 
 def _by_bytes(
@@ -84,6 +94,7 @@ def _by_bytes(
     expressions: Expressions,
     groups: list[tuple[ir.Expr | None, list[ir.Expr]]],
     buffer: str,
+    summed: str | None,
 ) -> FieldList:
     """Every header's fields begin at a byte: one packing for each header."""
     length = function.name("length")
@@ -91,6 +102,9 @@ def _by_bytes(
     for header, group in groups:
         packed = [wire.Item(expressions.value(item), value_width(item.type)) for item in group]
         with function.block(f"if ({expressions.value(header)}.valid)" if header is not None else ""):
+            if summed is not None and all(is_large(item.type) for item in group):
+                function.emit(*(_sum(item, summed, length) for item in packed))
+                continue
             size = wire_bytes(_bits(group))
             if not wire.is_plain(packed):
                 function.emit(f"memset({buffer} + {length}, 0, {size});")

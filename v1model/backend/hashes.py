@@ -29,11 +29,14 @@ def hash_of(writer: Writer, algorithm: str, value: ir.Expr, *, with_payload: boo
     function = writer.function
     if algorithm == "random":
         return "next_random(sw)"
-    fields = fieldlist.serialize(function, writer.expressions, value, "fields")
     payload = ("job->data + job->payload_offset", "job->length - job->payload_offset")
     if algorithm == "csum16":
+        summed = function.name("summed")
+        function.emit(f"uint64_t {summed} = 0;")
+        fields = fieldlist.serialize(function, writer.expressions, value, "fields", summed)
         rest = ", ".join(payload) if with_payload else "NULL, 0"
-        return f"hash_csum16({fields.data}, {fields.length}, {rest})"
+        return f"hash_csum16({summed}, {fields.data}, {fields.length}, {rest})"
+    fields = fieldlist.serialize(function, writer.expressions, value, "fields")
     if algorithm not in HASHES:
         raise UnsupportedError(f"hash algorithm {algorithm}; there are csum16, random, {', '.join(HASHES)}")
     if not with_payload:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NARROW_BITS = 64
 INTEGER_BITS = 128  # beyond: byte arrays
 LOOP_EMIT_BYTES = 4096  # the most that a deparser may have emitted when it emits in a loop
+LARGE_BITS = 1024  # a value of a few cache lines
 MAX_BITS = 65536  # WIDE_MAX_BITS in runtime/wide.h
 
 
@@ -32,6 +33,11 @@ def value_width(value_type: ir.Type) -> int:
 
 def is_wide(value_type: ir.Type) -> bool:
     return isinstance(value_type, ir.Bits) and value_type.width > INTEGER_BITS
+
+
+def is_large(value_type: ir.Type) -> bool:
+    """Return whether a value is worth cache lines of its own, and no needless copy."""
+    return isinstance(value_type, ir.Bits) and value_type.width >= LARGE_BITS and value_type.width % 16 == 0
 
 
 def wire_bytes(width: int) -> int:

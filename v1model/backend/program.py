@@ -11,11 +11,11 @@ from v1model.backend.layout import (
     LOOP_EMIT_BYTES,
     arguments_bytes,
     emit_bytes,
-    storage_bytes,
     value_width,
     wire_bytes,
 )
 from v1model.backend.names import string
+from v1model.backend.registers import cell_bytes
 from v1model.backend.tracing import TraceSite, Tracing
 from v1model.backend.unit import LogMessage, Unit
 from v1model.errors import located
@@ -102,7 +102,10 @@ def _array(kind: str, name: str, values: Sequence[str]) -> Iterator[str]:
 def _description(unit: Unit) -> Iterator[str]:
     program = unit.program
     yield from tables.describe(unit)
-    registers = [f"{string(r.name)}, {r.size}, {_cell_bytes(r)}" for r in unit.instances("register")]
+    registers = [
+        f"{string(r.name)}, {r.size}, {cell_bytes(r)}, {at.first}, {at.offset_bytes}, {at.stride_bytes}"
+        for r, at in zip(unit.instances("register"), unit.registers, strict=True)
+    ]
     counters = [f"{string(c.name)}, {c.size}" for c in unit.instances("counter")]
     meters = [
         f"{string(m.name)}, {m.size}, {str(m.unit == 'bytes').lower()}" for m in unit.instances("meter")
@@ -134,10 +137,6 @@ def _description(unit: Unit) -> Iterator[str]:
         pointer = f".{name}{'_' if name == 'register' else ''} = {f'{name}_specs' if count else '0'}"
         yield f"    .{name}s = {count}, {pointer},"
     yield "};"
-
-
-def _cell_bytes(register: ir.ExternInstance) -> int:
-    return storage_bytes(value_width(register.value_type)) if register.value_type else 1
 
 
 def digest_bytes(digest: ir.Digest) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.backend import wire
-from v1model.backend.layout import MAX_BITS, is_wide, storage_bytes, value_width, wire_bytes
+from v1model.backend.layout import MAX_BITS, is_large, is_wide, storage_bytes, value_width, wire_bytes
 from v1model.backend.names import Namer, identifier
 from v1model.errors import UnsupportedError
 
@@ -19,6 +19,10 @@ def integer_type(width: int) -> str:
     """Return the C type that holds bit<width> up to 128 bits."""
     size = storage_bytes(width)
     return "u128" if size == 16 else f"uint{size * 8}_t"
+
+
+def _alignment(value_type: ir.Type) -> str:
+    return "_Alignas(CACHE_LINE) " if is_large(value_type) else ""
 
 
 class Types:
@@ -65,7 +69,8 @@ class Types:
                 return self._struct(f"{prefix}_{identifier(name)}", members or ["uint8_t empty"], value_type)
             case ir.Header(name, fields):
                 members = [
-                    self.declaration(field_type, f"f_{identifier(field)}") for field, field_type in fields
+                    _alignment(field_type) + self.declaration(field_type, f"f_{identifier(field)}")
+                    for field, field_type in fields
                 ]
                 tag = self._struct(f"h_{identifier(name)}", ["uint8_t valid", *members], value_type)
                 self.lines += wire.header_functions(tag, value_type)

@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { CACHE_LINE = 64 };
+static inline size_t whole_lines(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
+
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 i128;
 

@@ -15,7 +15,7 @@ void classifier_init(struct classifier *classifier, unsigned key_bytes, const ui
     uint32_t words = (key_bytes + 7) / 8;
     *classifier = (struct classifier){.key_words = words, .seed = seed, .free_list = NO_RULE};
     size_t bytes = sizeof(struct rule) + 2 * words * sizeof(uint64_t);
-    classifier->rule_bytes = (uint32_t)((bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
+    classifier->rule_bytes = (uint32_t)whole_lines(bytes);
 }
 
 static void free_tuple(struct tuple *tuple) {

@@ -21,7 +21,6 @@ enum {
     MAX_RULES_PER_ENTRY = 64,
     AHEAD = 8,            /* tuples whose slots are fetched together */
     SHORT_WORDS = 4,      /* keys of so many words are looked at whole, longer ones where a mask has bits */
-    CACHE_LINE = 64,
 };
 
 struct rule {

@@ -212,7 +212,7 @@ void weir_set_meter(struct vswitch *sw, uint32_t meter, uint32_t index, const ui
 }
 
 static uint8_t *register_cell(struct vswitch *sw, uint32_t number, uint32_t index) {
-    return sw->registers[number] + (size_t)index * sw->program->register_[number].element_bytes;
+    return sw->registers[number] + (size_t)index * sw->program->register_[number].stride_bytes;
 }
 
 void weir_register(struct vswitch *sw, uint32_t number, uint32_t index, uint8_t *value) {

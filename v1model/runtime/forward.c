@@ -39,10 +39,10 @@ static int open_epoll(struct vswitch *sw) {
     return error ? error : watch(sw, sw->ports.timer, PORTS);
 }
 
-static uint32_t ring_slots(const struct vswitch *sw) {
+static uint32_t ring_bytes(const struct vswitch *sw) {
     uint32_t attached = 0;
     for (uint32_t i = 0; i < PORTS; i++) attached += sw->ports.port[i] != NULL;
-    return attached < RING_LARGE_PORTS ? RING_SLOTS : RING_FEWER_SLOTS;
+    return attached < RING_LARGE_PORTS ? RING_BYTES : RING_FEWER_BYTES;
 }
 
 int32_t weir_attach(struct vswitch *sw, uint32_t number, const char *interface) {
@@ -50,7 +50,7 @@ int32_t weir_attach(struct vswitch *sw, uint32_t number, const char *interface) 
     struct port *port = calloc(1, sizeof *port);
     if (!port) return ENOMEM;
     int error = open_epoll(sw);
-    if (!error) error = interface_open(port, interface, ring_slots(sw));
+    if (!error) error = interface_open(port, interface, ring_bytes(sw));
     if (!error && (error = watch(sw, port->socket, number))) interface_close(port);
     if (error)
         free(port);

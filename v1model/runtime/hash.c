@@ -68,13 +68,20 @@ uint64_t hash_identity(const uint8_t *data, size_t length) {
     return load_be(data, length < 8 ? (unsigned)length : 8);
 }
 
-/* Ones' complement sum of 8-byte words of the machine's order, whose halves are added up at last: RFC
- * 1071 allows any word size and order. */
-static uint64_t sum_words(const uint8_t *data, size_t length) {
-    uint64_t sum = 0, carries = 0;
-    for (; length >= 8; data += 8, length -= 8) carries += __builtin_add_overflow(sum, hash_word(data, 8), &sum);
-    carries += __builtin_add_overflow(sum, hash_word(data, (unsigned)length), &sum);
-    return (sum & UINT32_MAX) + (sum >> 32) + carries;
+/* RFC 1071 allows words of any size and order: 8 bytes in the machine's order, in two sums side by side, as
+ * each has to wait for its own carries. */
+static uint64_t hash_sum(const uint8_t *data, size_t length) {
+    u128 even = 0, odd = 0;
+    for (; length >= 16; data += 16, length -= 16) {
+        even += hash_word(data, 8);
+        odd += hash_word(data + 8, 8);
+    }
+    if (length >= 8) {
+        even += hash_word(data, 8);
+        data += 8, length -= 8;
+    }
+    u128 sum = even + odd + hash_word(data, (unsigned)length);
+    return ((uint64_t)sum & UINT32_MAX) + ((uint64_t)sum >> 32) + (uint64_t)(sum >> 64);
 }
 
 static uint16_t fold(uint64_t sum) {
@@ -82,11 +89,13 @@ static uint16_t fold(uint64_t sum) {
     return (uint16_t)sum;
 }
 
-uint64_t hash_csum16(const uint8_t *data, size_t length, const uint8_t *payload, size_t payload_bytes) {
-    uint64_t sum = sum_words(data, length);
-    if (payload_bytes) {
-        uint16_t rest = fold(sum_words(payload, payload_bytes));
-        sum += length % 2 ? __builtin_bswap16(rest) : rest;
-    }
+uint64_t hash_sum_at(size_t offset, const uint8_t *data, size_t length) {
+    uint64_t sum = hash_sum(data, length);
+    return offset % 2 ? __builtin_bswap16(fold(sum)) : sum;
+}
+
+uint64_t hash_csum16(uint64_t summed, const uint8_t *data, size_t length, const uint8_t *payload, size_t payload_bytes) {
+    uint64_t sum = summed + hash_sum(data, length);
+    if (payload_bytes) sum += hash_sum_at(length, payload, payload_bytes);
     return (uint16_t)~__builtin_bswap16(fold(sum));
 }

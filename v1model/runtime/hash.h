@@ -27,8 +27,11 @@ uint64_t hash_custom_crc(const struct custom_crc *crc, const uint8_t *data, size
 uint64_t hash_xor16(const uint8_t *data, size_t length);
 uint64_t hash_identity(const uint8_t *data, size_t length); /* the first 8 bytes as a number */
 
-/* RFC 1071 over `data` and then `payload`. */
-uint64_t hash_csum16(const uint8_t *data, size_t length, const uint8_t *payload, size_t payload_bytes);
+/* The ones' complement sum of a piece that begins at this offset of what is summed, not folded: 34 bits at most. */
+uint64_t hash_sum_at(size_t offset, const uint8_t *data, size_t length);
+
+/* RFC 1071 over `data` and then `payload`, and the sums of other pieces. */
+uint64_t hash_csum16(uint64_t summed, const uint8_t *data, size_t length, const uint8_t *payload, size_t payload_bytes);
 
 static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
     u128 product = (u128)a * b;

@@ -29,14 +29,24 @@ static void set_buffers(int fd) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
-static int configure(struct port *port, int index, uint32_t ring_slots) {
+static int read_mtu(int fd, const char *interface, uint32_t *mtu_bytes) {
+    struct ifreq request = {.ifr_flags = 0};
+    memcpy(request.ifr_name, interface, strlen(interface) + 1);
+    if (ioctl(fd, SIOCGIFMTU, &request)) return errno;
+    *mtu_bytes = (uint32_t)request.ifr_mtu;
+    return 0;
+}
+
+static int configure(struct port *port, const char *interface, int index, uint32_t ring_bytes) {
     int fd = port->socket, on = 1;
     struct packet_mreq promiscuous = {.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC};
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = index};
     if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on)) return errno;
     if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous)) return errno;
     set_buffers(fd);
-    int error = ring_open(&port->ring, fd, ring_slots);
+    uint32_t mtu_bytes = 0;
+    int error = read_mtu(fd, interface, &mtu_bytes);
+    if (!error) error = ring_open(&port->ring, fd, mtu_bytes, ring_bytes);
     if (error) return error;
     return bind(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
 }
@@ -52,14 +62,14 @@ static int claim(struct port *port, const char *interface) {
     return bind(port->claim, (struct sockaddr *)&name, bytes) ? errno : 0;
 }
 
-int interface_open(struct port *port, const char *interface, uint32_t ring_slots) {
+int interface_open(struct port *port, const char *interface, uint32_t ring_bytes) {
     if (strlen(interface) >= INTERFACE_NAME_BYTES) return ENAMETOOLONG;
     int index = (int)if_nametoindex(interface);
     if (!index) return ENODEV;
     port->socket = port->claim = -1;
     int error = claim(port, interface);
     if (!error && (port->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0) error = errno;
-    if (!error) error = configure(port, index, ring_slots);
+    if (!error) error = configure(port, interface, index, ring_bytes);
     if (error)
         interface_close(port);
     else

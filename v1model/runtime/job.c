@@ -3,12 +3,10 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-static size_t round_up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
-
 int job_pool_init(struct job_pool *pool, uint32_t count, uint32_t phv_bytes, uint32_t headroom_bytes,
                   uint32_t frame_bytes) {
-    size_t head = round_up(sizeof(struct job)), phv = round_up(phv_bytes), headroom = round_up(headroom_bytes);
-    size_t stride = head + phv + headroom + round_up(frame_bytes);
+    size_t head = whole_lines(sizeof(struct job)), phv = whole_lines(phv_bytes), headroom = whole_lines(headroom_bytes);
+    size_t stride = head + phv + headroom + whole_lines(frame_bytes);
     *pool = (struct job_pool){.count = count, .phv_bytes = (uint32_t)phv, .headroom_bytes = (uint32_t)headroom,
                               .stride = stride};
     /* Most of it is never touched. Not reserved, or a process with some hundreds of switches could not fork. */
@@ -23,7 +21,7 @@ int job_pool_init(struct job_pool *pool, uint32_t count, uint32_t phv_bytes, uin
 static struct job *make_job(struct job_pool *pool) {
     if (pool->made == pool->count) return NULL;
     struct job *job = (struct job *)(void *)(pool->memory + pool->stride * pool->made++);
-    job->phv = (struct phv *)(void *)((uint8_t *)job + round_up(sizeof(struct job)));
+    job->phv = (struct phv *)(void *)((uint8_t *)job + whole_lines(sizeof(struct job)));
     job->buffer = (uint8_t *)job->phv + pool->phv_bytes;
     return job;
 }

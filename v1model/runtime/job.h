@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "bits.h"
+
 struct phv; /* defined by generated code */
 
 struct job {

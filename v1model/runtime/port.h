@@ -70,7 +70,7 @@ void ports_look_again(struct vswitch *sw);
 int ports_patience_ms(const struct vswitch *sw);
 
 /* interface.c: one socket. Errors as errno. */
-int interface_open(struct port *port, const char *interface, uint32_t ring_slots);
+int interface_open(struct port *port, const char *interface, uint32_t ring_bytes);
 void interface_close(struct port *port);
 /* Fills up to `count` jobs with frames; how many. */
 uint32_t interface_receive(struct port *port, struct job **jobs, uint32_t count, uint32_t frame_bytes);

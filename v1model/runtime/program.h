@@ -34,6 +34,8 @@ struct table_spec {
 struct register_spec {
     const char *name;
     uint32_t size, element_bytes;
+    /* Neighbours may lie in the memory of the first of them, cell beside cell. */
+    uint32_t first, offset_bytes, stride_bytes;
 };
 
 struct counter_spec {

@@ -7,31 +7,47 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-int ring_open(struct ring *ring, int socket, uint32_t slots) {
+#include "bits.h"
+
+/* Of the slot that such a frame needs with what the kernel writes before it: its header, 16 bytes for a link's
+ * header, aligned. */
+static uint32_t slot_bytes(uint32_t mtu_bytes) {
+    uint32_t head = TPACKET_ALIGN(TPACKET2_HDRLEN + 16);
+    uint32_t wanted = (uint32_t)whole_lines(head + (mtu_bytes < RING_JUMBO_MTU ? mtu_bytes : RING_JUMBO_MTU));
+    return wanted < RING_SLOT_BYTES ? RING_SLOT_BYTES : wanted;
+}
+
+int ring_open(struct ring *ring, int socket, uint32_t mtu_bytes, uint32_t bytes) {
     int version = TPACKET_V2, always_copy_long = 1;
+    uint32_t slot = slot_bytes(mtu_bytes), block_slots = RING_BLOCK_BYTES / slot;
+    uint32_t blocks = bytes / RING_BLOCK_BYTES, least = (RING_LEAST_SLOTS + block_slots - 1) / block_slots;
+    if (blocks < least) blocks = least;
     struct tpacket_req request = {
         .tp_block_size = RING_BLOCK_BYTES,
-        .tp_block_nr = slots * RING_SLOT_BYTES / RING_BLOCK_BYTES,
-        .tp_frame_size = RING_SLOT_BYTES,
-        .tp_frame_nr = slots,
+        .tp_block_nr = blocks,
+        .tp_frame_size = slot,
+        .tp_frame_nr = blocks * block_slots,
     };
     if (setsockopt(socket, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
         setsockopt(socket, SOL_PACKET, PACKET_COPY_THRESH, &always_copy_long, sizeof always_copy_long) ||
         setsockopt(socket, SOL_PACKET, PACKET_RX_RING, &request, sizeof request))
         return errno;
-    void *memory = mmap(NULL, (size_t)slots * RING_SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, socket, 0);
+    size_t length = (size_t)blocks * RING_BLOCK_BYTES;
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, socket, 0);
     if (memory == MAP_FAILED) return errno;
-    *ring = (struct ring){.memory = memory, .slots = slots};
+    *ring = (struct ring){
+        .memory = memory, .bytes = length, .slot_bytes = slot, .block_slots = block_slots, .blocks = blocks};
     return 0;
 }
 
 void ring_close(struct ring *ring) {
-    if (ring->memory) munmap(ring->memory, (size_t)ring->slots * RING_SLOT_BYTES);
+    if (ring->memory) munmap(ring->memory, ring->bytes);
     ring->memory = NULL;
 }
 
 static struct tpacket2_hdr *slot(const struct ring *ring) {
-    return (struct tpacket2_hdr *)(void *)(ring->memory + (size_t)ring->next * RING_SLOT_BYTES);
+    size_t at = (size_t)ring->block * RING_BLOCK_BYTES + (size_t)ring->next * ring->slot_bytes;
+    return (struct tpacket2_hdr *)(void *)(ring->memory + at);
 }
 
 bool ring_peek(const struct ring *ring, struct ring_frame *frame) {
@@ -53,5 +69,7 @@ bool ring_peek(const struct ring *ring, struct ring_frame *frame) {
 
 void ring_release(struct ring *ring) {
     __atomic_store_n(&slot(ring)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-    ring->next = ring->next + 1 == ring->slots ? 0 : ring->next + 1;
+    if (++ring->next < ring->block_slots) return;
+    ring->next = 0;
+    if (++ring->block == ring->blocks) ring->block = 0;
 }

@@ -1,22 +1,28 @@
 /* A receive ring (packet_mmap, TPACKET_V2): the kernel writes frames into shared memory, no system call
- * and no copy of a socket buffer per packet. Frames too long for a slot come by way of the socket. */
+ * and no copy of a socket buffer per packet. A slot takes what the interface's MTU allows, up to jumbo frames; what
+ * is longer comes by way of the socket. */
 #ifndef WEIR_RING_H
 #define WEIR_RING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
-    RING_SLOT_BYTES = 2048,
+    RING_SLOT_BYTES = 2048, /* at least */
+    RING_JUMBO_MTU = 9216,  /* the longest whose frames have room in a slot */
     RING_BLOCK_BYTES = 1 << 16,
-    RING_SLOTS = 2048,      /* of each of the first RING_LARGE_PORTS ports */
-    RING_FEWER_SLOTS = 256, /* of the others: a ring is memory that can't be swapped out */
+    RING_BYTES = 4 << 20,       /* of each of the first RING_LARGE_PORTS ports */
+    RING_FEWER_BYTES = 1 << 19, /* of the others: a ring is memory that can't be swapped out */
+    RING_LEAST_SLOTS = 128,
     RING_LARGE_PORTS = 16,
 };
 
 struct ring {
     uint8_t *memory;
-    uint32_t slots, next;
+    size_t bytes;
+    uint32_t slot_bytes, block_slots, blocks;
+    uint32_t block, next; /* the next frame's block, and its slot there */
 };
 
 /* What a slot holds. `copied`: the frame itself has to be read from the socket. */
@@ -27,7 +33,8 @@ struct ring_frame {
     uint16_t tag_protocol, tag;
 };
 
-int ring_open(struct ring *ring, int socket, uint32_t slots); /* 0 or errno; before bind */
+/* 0 or errno; before bind. `bytes`: about how large it may be. */
+int ring_open(struct ring *ring, int socket, uint32_t mtu_bytes, uint32_t bytes);
 void ring_close(struct ring *ring);
 
 /* The next frame, if there is one; it stays until ring_release. */

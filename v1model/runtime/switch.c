@@ -2,6 +2,7 @@
 #include "switch.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -26,6 +27,11 @@ void weir_set_clock(struct vswitch *sw, uint64_t now_us) {
 }
 
 static void *zeroed(size_t count, size_t bytes) { return calloc(count ? count : 1, bytes ? bytes : 1); }
+
+/* Of the memory that is a register's own, not its neighbour's. */
+static size_t array_bytes(const struct register_spec *spec) {
+    return spec->offset_bytes ? 0 : whole_lines((size_t)spec->size * spec->stride_bytes);
+}
 
 static int init_tables(struct vswitch *sw) {
     const struct program *program = sw->program;
@@ -52,6 +58,23 @@ static void free_customs(struct vswitch *sw) {
     free(sw->custom);
 }
 
+/* One piece of memory, of which only what is written takes room. */
+static int init_registers(struct vswitch *sw) {
+    const struct program *program = sw->program;
+    size_t used = 0;
+    for (uint32_t i = 0; i < program->registers; i++) sw->register_bytes += array_bytes(&program->register_[i]);
+    if (!sw->register_bytes) return 0;
+    void *memory = mmap(NULL, sw->register_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return -1;
+    sw->register_memory = memory;
+    for (uint32_t i = 0; i < program->registers; i++) {
+        const struct register_spec *spec = &program->register_[i];
+        sw->registers[i] = spec->first == i ? sw->register_memory + used : sw->registers[spec->first] + spec->offset_bytes;
+        used += array_bytes(spec);
+    }
+    return 0;
+}
+
 static int init_state(struct vswitch *sw) {
     const struct program *program = sw->program;
     sw->registers = zeroed(program->registers, sizeof *sw->registers);
@@ -59,10 +82,7 @@ static int init_state(struct vswitch *sw) {
     sw->meters = zeroed(program->meters, sizeof *sw->meters);
     sw->digest_enabled = zeroed(program->digests, sizeof *sw->digest_enabled);
     if (!sw->registers || !sw->counters || !sw->meters || !sw->digest_enabled) return -1;
-    for (uint32_t i = 0; i < program->registers; i++) {
-        const struct register_spec *spec = &program->register_[i];
-        if (!(sw->registers[i] = zeroed(spec->size, spec->element_bytes))) return -1;
-    }
+    if (init_registers(sw)) return -1;
     for (uint32_t i = 0; i < program->counters; i++)
         if (!(sw->counters[i] = zeroed(program->counter[i].size, sizeof **sw->counters))) return -1;
     for (uint32_t i = 0; i < program->meters; i++)
@@ -106,7 +126,8 @@ void weir_destroy(struct vswitch *sw) {
     for (uint32_t i = 0; sw->profiles && i < program->profiles; i++) profile_clear(&sw->profiles[i]);
     free(sw->tables);
     free(sw->profiles);
-    free_all(sw->registers, program->registers);
+    if (sw->register_memory) munmap(sw->register_memory, sw->register_bytes);
+    free(sw->registers);
     free_all((uint8_t **)sw->counters, program->counters);
     free_all((uint8_t **)sw->meters, program->meters);
     free_customs(sw);
@@ -132,8 +153,7 @@ void weir_reset(struct vswitch *sw) {
     switch_lock(sw);
     for (uint32_t i = 0; i < program->tables; i++) table_clear(&sw->tables[i]);
     for (uint32_t i = 0; i < program->profiles; i++) profile_clear(&sw->profiles[i]);
-    for (uint32_t i = 0; i < program->registers; i++)
-        memset(sw->registers[i], 0, (size_t)program->register_[i].size * program->register_[i].element_bytes);
+    if (sw->register_memory) madvise(sw->register_memory, sw->register_bytes, MADV_DONTNEED); /* 0 from here on */
     for (uint32_t i = 0; i < program->counters; i++)
         memset(sw->counters[i], 0, program->counter[i].size * sizeof **sw->counters);
     for (uint32_t i = 0; i < program->meters; i++)

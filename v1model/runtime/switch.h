@@ -62,7 +62,8 @@ enum { CUSTOM_CRCS = 64 };
 struct vswitch {
     const struct program *program;
     struct table *tables;
-    uint8_t **registers;
+    uint8_t **registers, *register_memory;
+    size_t register_bytes;
     struct counter **counters;
     struct meter **meters;
     struct profile *profiles;

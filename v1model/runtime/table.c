@@ -10,7 +10,7 @@ static bool is_exact(const struct table *table) { return table->spec->match == M
 int table_init(struct table *table, const struct table_spec *spec, const uint64_t seed[2]) {
     *table = (struct table){.spec = spec, .free_list = NO_ENTRY, .seed = {seed[0], seed[1]}};
     size_t bytes = offsetof(struct entry, data) + spec->data_bytes + 2u * spec->key_bytes; /* data is in the last line */
-    table->entry_bytes = (uint32_t)((bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
+    table->entry_bytes = (uint32_t)whole_lines(bytes);
     classifier_init(&table->classifier, spec->key_bytes, table->seed);
     table->default_entry = aligned_alloc(CACHE_LINE, table->entry_bytes);
     if (!table->default_entry) return -1;

@@ -203,6 +203,8 @@ def test_identifiers_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatc
         ({"is_seen_whole": True}, False, "tokens see those behind them"),
         ({"is_seen_whole": True, "is_computed_whole": True}, False, ""),
         ({"attention": "fp8"}, False, "depends on those before them, or on a file"),
+        ({"pruning": 0.5}, False, "computes at other positions"),
+        ({"pruning": 0.0}, False, ""),
     ],
 )
 def test_images_whose_kv_may_not_be_that_of_their_content_have_no_name(
@@ -211,6 +213,7 @@ def test_images_whose_kv_may_not_be_that_of_their_content_have_no_name(
     """vLLM takes an encoded image by its identifier, whatever weights or adapter it was encoded with.
 
     In Gemma 3, an image's tokens see one another: computed in two chunks, the first does not see the second.
+    Where vLLM leaves out tokens of videos, it corrects the positions behind them as it encodes.
     """
     transfer = SimpleNamespace(
         ec_connector=config.get("connector"), is_ec_consumer=config.get("is_ec_consumer", False)
@@ -221,7 +224,9 @@ def test_images_whose_kv_may_not_be_that_of_their_content_have_no_name(
         lora_config=SimpleNamespace(enable_tower_connector_lora=config.get("tower", False)),
         model_config=SimpleNamespace(
             is_mm_prefix_lm=config.get("is_seen_whole", False),
-            multimodal_config=SimpleNamespace(mm_encoder_attn_dtype=config.get("attention")),
+            multimodal_config=SimpleNamespace(
+                mm_encoder_attn_dtype=config.get("attention"), video_pruning_rate=config.get("pruning")
+            ),
         ),
         scheduler_config=SimpleNamespace(disable_chunked_mm_input=config.get("is_computed_whole", False)),
     )

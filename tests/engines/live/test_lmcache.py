@@ -20,7 +20,7 @@ from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 from lmcache.v1.memory_management import MemoryObj, TensorMemoryObj
 
-from engines.lmcache import model_names
+from engines.lmcache import l2_adapter, model_names
 from engines.lmcache.l2_adapter import WeirL2Adapter
 from hostlib.protocol.errors import ConfigError
 from tests.engines.live.conftest import Home
@@ -113,6 +113,23 @@ def store(adapter: WeirL2Adapter, keys: list[ObjectKey], values: int = 512) -> L
         wait_for(adapter.get_store_event_fd())
         done |= adapter.pop_completed_store_tasks()
     return done[task]
+
+
+def test_a_chunk_of_lmcaches_default_size_is_stored_and_loaded(pool_settings: dict[str, object]) -> None:
+    """256 tokens of Llama-3.1-8B: 512 bytes more than the longest block."""
+    values = 32 * 2 * 8 * 128 * 256 // 2
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        key = tester._create_object_key("a/model", "key")
+        assert store(adapter, [key], values).bytes_transferred() == 33_554_432
+        room = tester._create_memory_obj(torch.empty(values), 0.0, values)
+        task = adapter.submit_load_task([key], [room])
+        while (bitmap := adapter.query_load_result(task)) is None:
+            wait_for(adapter.get_load_event_fd())
+        assert bitmap.test(0)
+        assert bytes(memoryview(room.byte_array)[-8:]) == torch.full((2,), 3.0).numpy().tobytes()
+    finally:
+        adapter.close()
 
 
 def found(adapter: WeirL2Adapter, keys: list[ObjectKey]) -> list[bool]:
@@ -245,6 +262,21 @@ def test_what_cannot_be_deleted_counts_on(pool_settings: dict[str, object], home
         home.silence()
         adapter.delete([key])
         assert adapter.get_usage().total_bytes_used == 2048
+    finally:
+        adapter.close()
+
+
+def test_a_store_ends_while_lmcache_still_keeps_its_objects(
+    pool_settings: dict[str, object], home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock on them expires; other chunks may lie there then."""
+    monkeypatch.setattr(l2_adapter, "STORE_S", 0.1)
+    adapter = WeirL2Adapter(pool_settings)  # whose transfers may take a minute
+    try:
+        home.silence()
+        began_s = time.monotonic()
+        assert not store(adapter, [tester._create_object_key("a/model", "key")]).is_successful()
+        assert time.monotonic() - began_s < 20
     finally:
         adapter.close()
 

@@ -233,11 +233,16 @@ def test_a_field_that_a_later_vllm_adds_counts(plain: VllmConfig) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["VLLM_BATCH_INVARIANT", "VLLM_FLOAT32_MATMUL_PRECISION", "VLLM_KV_CACHE_LAYOUT"]
-)
+    "name",
+    [
+        "VLLM_BATCH_INVARIANT", "VLLM_FLOAT32_MATMUL_PRECISION", "VLLM_KV_CACHE_LAYOUT",
+        "VLLM_ASCEND_ENABLE_NZ", "AITER_BF16_FP8_MOE_BOUND",
+    ],
+)  # fmt: skip
 def test_switches_in_the_environment_count(
     plain: VllmConfig, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    """Also those of a plugin or a package of kernels, of which vLLM knows nothing."""
     right = digest(plain)
     value = {"VLLM_FLOAT32_MATMUL_PRECISION": "high", "VLLM_KV_CACHE_LAYOUT": "HND"}.get(name, "1")
     monkeypatch.setenv(name, value)
@@ -245,8 +250,12 @@ def test_switches_in_the_environment_count(
 
 
 @pytest.mark.parametrize(
-    "name", ["VLLM_PORT", "VLLM_LOGGING_LEVEL", "VLLM_CPU_KVCACHE_SPACE", "VLLM_HOST_IP"]
-)
+    "name",
+    [
+        "VLLM_PORT", "VLLM_LOGGING_LEVEL", "VLLM_CPU_KVCACHE_SPACE", "VLLM_HOST_IP", "VLLM_DIST_IDENT",
+        "VLLM_PORT_8000_TCP_ADDR",
+    ],
+)  # fmt: skip
 def test_what_the_environment_says_of_the_machine_does_not(
     plain: VllmConfig, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

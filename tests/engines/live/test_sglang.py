@@ -165,6 +165,10 @@ def test_servers_share_by_the_content_of_their_models(options: dict[str, object]
         ({"enable_lora": True}, "names adapters otherwise"),
         ({"load_format": "remote_instance"}, "load_format remote_instance are not read"),
         ({"load_format": "presharded"}, "load_format presharded are not read"),
+        (
+            {"model_loader_extra_config": '{"qlora_adapter_name_or_path": "some/adapter"}'},
+            "depends on what model_loader_extra_config names",
+        ),
         ({"quantization_param_path": "/scales.json"}, "depends on what quantization_param_path says"),
         ({"custom_weight_loader": ["mine.load"]}, "depends on what custom_weight_loader says"),
         ({"forward_hooks": [{"name": "steer"}]}, "depends on what forward_hooks says"),

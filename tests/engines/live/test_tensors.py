@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("torch", reason="make test-engines")
@@ -48,6 +50,16 @@ def test_what_is_read_from_one_engine_is_written_to_another(shape: str) -> None:
             assert len(content) == len(there.empty(index)) == length
             there.write(block, index, content)
     assert all(torch.equal(mine[name], theirs[name]) for name in NAMES)
+
+
+def test_a_write_to_a_devices_memory_is_over_when_it_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU, a block with gaps in it comes by way of another one; kernels do not wait for that copy."""
+    devices: list[str] = []
+    waits = SimpleNamespace(synchronize=lambda: devices.append("over"))
+    monkeypatch.setattr(torch.accelerator, "current_stream", lambda of: devices.append(of.type) or waits)  # type: ignore[func-returns-value]
+    there = KvTensors(LAYOUT, {name: torch.zeros(BLOCKS, HEADS, TOKENS, WIDTH).to("meta") for name in NAMES})
+    there.write(3, 0, there.empty(0))
+    assert devices == ["meta", "over"]
 
 
 @pytest.mark.parametrize(

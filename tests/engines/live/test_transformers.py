@@ -11,6 +11,7 @@ pytest.importorskip("transformers", reason="make test-engines")
 
 import torch
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+from transformers.cache_utils import QuantizedLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from engines.transformers import cache
@@ -134,6 +135,26 @@ def test_attention_that_is_registered_under_a_name_is_refused(
         cache.kv_space(model, "tiny")
 
 
+class Rounded(QuantizedLayer):  # type: ignore[misc] # transformers is not in the project's environment
+    """A layer that keeps its last tokens alone as they were computed."""
+
+    def _quantize(self, tensor: torch.Tensor, axis: int) -> torch.Tensor:
+        return tensor.half()
+
+    def _dequantize(self, q_tensor: torch.Tensor) -> torch.Tensor:
+        return q_tensor.float()
+
+
+def rounded(computed: DynamicCache) -> DynamicCache:
+    """A cache of the same tokens that quantized all but the last `BLOCK_TOKENS`."""
+    for number, layer in enumerate(computed.layers):
+        quantized = Rounded()
+        for part in layer.keys.split(BLOCK_TOKENS, dim=2):
+            quantized.update(part, part)
+        computed.layers[number] = quantized
+    return computed
+
+
 def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
     pool_settings: dict[str, object],
 ) -> None:
@@ -157,6 +178,8 @@ def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
             stored(kept(1, copy.deepcopy(model).bfloat16()))
         with torch.autocast("cpu", torch.bfloat16), pytest.raises(KeySpaceError, match="under autocast"):
             stored(kept(1, model))
+        with pytest.raises(KeySpaceError, match="the cache has Rounded: only a DynamicCache"):
+            stored(rounded(kept(1, model)))
         assert stored(kept(1, model)) == 2
     finally:
         pool.close()

@@ -101,6 +101,7 @@ def test_files_written_after_the_engine_started_have_no_name(tmp_path: Path) -> 
             "runs code from another place",
         ),
         ({"load_format": "gguf"}, "not read from the model's files"),
+        ({"hf_config": hf_config(text_model_id="some/llama")}, "have the weights of some/llama"),
         (
             {"hf_overrides": {"quantization_config_file": "/tmp/int4.json"}},
             "a file beside the model says how it is quantized",

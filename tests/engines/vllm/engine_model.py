@@ -150,6 +150,16 @@ class EngineModel:
         self.runner.weights += 1
         self.side.weights_changed("reload_weights")
 
+    def load_weights(self) -> None:
+        """Training loads weights in the workers' processes, of which the scheduler is not told."""
+        while self.queue:
+            self.scheduler.update(self.queue.popleft())
+        self.runner.weights += 1
+        if self.workers[0]._generation != self.side._generation:  # nothing was computed in this one
+            self._weights_of[self.keys.space.generation] = self.runner.weights
+        for worker in self.workers:
+            worker.weights_changed("load_weights")
+
     def sleep(self) -> None:
         """/sleep and /wake_up: requests are preempted, and the KV memory comes back with anything in it."""
         self.scheduler.preempt_all()

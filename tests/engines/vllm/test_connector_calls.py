@@ -373,6 +373,29 @@ class TestNewWeights:
         check(engine)
         assert len(engine.pool.objects) > len(stored)
 
+    @pytest.mark.parametrize("background", [False, True])
+    @pytest.mark.parametrize("ranks", [1, 2])
+    def test_weights_that_a_worker_gets_without_the_schedulers_knowledge_are_noticed(
+        self, background: bool, ranks: int
+    ) -> None:
+        """As from training in its process. vLLM's own cache is cleared, the connector's is not."""
+        engine = EngineModel(PoolInHand(replace(SPACE, tensor_parallel=ranks)), background=background)
+        engine.add("a", PROMPT)
+        engine.run()
+        stored = dict(engine.pool.objects)
+        engine.load_weights()
+        engine.cache.reset()
+        engine.add("b", PROMPT)
+        engine.add("c", PROMPT[::-1])
+        engine.run()
+        assert engine.pool.objects == stored
+        check(engine)
+        engine.cache.reset()
+        engine.add("d", PROMPT)
+        engine.run()
+        check(engine)
+        assert len(engine.pool.objects) == 2 * len(stored)
+
     def test_an_engine_that_holds_nothing_goes_on_at_once(self) -> None:
         engine = EngineModel(PoolInHand())
         engine.change_weights()

@@ -77,6 +77,14 @@ class Engines(RuleBasedStateMachine):
     def new_weights(self, engine: int) -> None:
         self.engines[engine].change_weights()
 
+    @rule(engine=st.sampled_from([0, 1]), clears=st.booleans())
+    def load_weights(self, engine: int, clears: bool) -> None:
+        one = self.engines[engine]
+        one.load_weights()
+        if clears:  # reset_prefix_cache(reset_running_requests=True)
+            one.scheduler.preempt_all()
+            one.cache.reset()
+
     @rule(engine=st.sampled_from([0, 1]))
     def sleep(self, engine: int) -> None:
         one = self.engines[engine]

@@ -37,6 +37,9 @@ class Core:
         self.done.append(lora_request)
         return True
 
+    def set_weight_version(self, weight_version: str) -> None:
+        self.done.append(weight_version)
+
 
 @pytest.fixture
 def core() -> Core:
@@ -68,7 +71,7 @@ def change(model: object) -> None:
 )
 def test_what_may_change_weights_is_told_before_it_runs(core: Core, method: Any, said: str) -> None:
     ear = Ear(core)
-    listen(ear, type(core), [type(core)])
+    listen(ear, [type(core)], [type(core)])
     assert core.collective_rpc(method) == "done"
     assert core.collective_rpc(method=method) == "done"
     assert ear.heard == [(said, 0), (said, 1)]
@@ -77,7 +80,7 @@ def test_what_may_change_weights_is_told_before_it_runs(core: Core, method: Any,
 @pytest.mark.parametrize("method", ["execute_model", "check_health", "list_loras", "profile"])
 def test_what_leaves_weights_alone_is_not_told(core: Core, method: str) -> None:
     ear = Ear(core)
-    listen(ear, type(core), [type(core)])
+    listen(ear, [type(core)], [type(core)])
     core.collective_rpc(method)
     assert not ear.heard
 
@@ -90,14 +93,22 @@ def test_weights_that_are_given_to_the_model_itself_are_told(core: Core) -> None
             return len(weights)
 
     ear = Ear(core)
-    listen(ear, type(core), [], [Model])
+    listen(ear, models=[Model])
     assert Model().load_weights([1, 2]) == 2
     assert ear.heard == [("load_weights", 0)]
 
 
+def test_a_new_version_of_the_weights_is_told(core: Core) -> None:
+    """Whoever changed them in shared memory may say so by nothing else."""
+    ear = Ear(core)
+    listen(ear, [type(core)])
+    core.set_weight_version("step 7")
+    assert ear.heard == [("set_weight_version", 0)]
+
+
 def test_an_adapter_that_is_loaded_in_place_is_told(core: Core) -> None:
     ear = Ear(core)
-    listen(ear, type(core), [type(core)])
+    listen(ear, [type(core)], [type(core)])
     core.add_lora(SimpleNamespace(lora_name="new", load_inplace=False))
     core.add_lora(lora_request=SimpleNamespace(lora_name="sql", load_inplace=True))
     assert ear.heard == [("adapter sql", 1)]
@@ -105,7 +116,7 @@ def test_an_adapter_that_is_loaded_in_place_is_told(core: Core) -> None:
 
 def test_a_second_engine_of_the_process_does_not_make_calls_tell_twice(core: Core) -> None:
     first, second = Ear(core), Ear(core)
-    listen(first, type(core), [type(core)])
-    listen(second, type(core), [type(core)])
+    listen(first, [type(core)], [type(core)])
+    listen(second, [type(core)], [type(core)])
     core.collective_rpc("reload_weights")
     assert first.heard == second.heard == [("reload_weights", 0)]

@@ -13,7 +13,7 @@ from engines.conformance.comparison import TOLERANCE, difference
 from experiments.engines.__main__ import _about
 from experiments.engines.options import EnginesOptions
 from experiments.engines.report import print_report, shortfalls
-from experiments.engines.result import Damage, ModeResult, evaluate, write_summary
+from experiments.engines.result import Damage, ModeResult, Served, evaluate, write_summary
 from tests.experiments.summaries import assert_described
 
 
@@ -31,7 +31,7 @@ RIGHT = reply([4, 5, 6], [-1.0, -2.0, -3.0])
 
 
 def mode(replies: list[dict[str, Any]], **counts: Any) -> ModeResult:
-    return evaluate(replies[:1], replies, [RIGHT] * len(replies), counts)
+    return evaluate([Served(replies[:1], replies, counts)], [RIGHT] * len(replies))
 
 
 def test_log_probabilities_tell_apart_what_the_text_does_not() -> None:
@@ -97,3 +97,18 @@ def test_the_summary_has_every_mode_and_the_table_every_figure(tmp_path: Path) -
     assert "0.50" in said
     assert "1.5" in said
     assert "noticed" in said
+
+
+def test_rounds_are_counted_together_and_compared_one_by_one() -> None:
+    slow, fast = (reply([4, 5, 6], [-1.0, -2.0, -3.0], ttft_s) for ttft_s in (0.4, 0.2))
+    rival = [Served([slow], [slow], {"merged": 1, "failed": {"x": 1}}), Served([slow], [fast], {"merged": 2})]
+    own = [Served([slow], [fast], {}), Served([fast], [fast], {})]
+    results = {"recompute": mode([RIGHT])}
+    results |= {"pool": evaluate(own, [RIGHT]), "mooncake": evaluate(rival, [RIGHT])}
+    assert (results["mooncake"].requests, results["mooncake"].identical) == (2, 2)
+    assert (results["mooncake"].merged, results["mooncake"].failed) == (3, {"x": 1})
+    assert results["mooncake"].round_ttft_ms == [400.0, 200.0]
+    assert results["pool"].round_first_ms == [400.0, 200.0]
+    console = Console(record=True, width=120)
+    print_report(console, "title", results, None)
+    assert "0.75 ±" in console.export_text()

@@ -41,6 +41,25 @@ async def test_each_object_is_stored_so_many_times_as_the_settings_say(replicas:
     assert [world.copies(block.key) for block in blocks] == [replicas] * 40
 
 
+@in_virtual_time
+async def test_what_is_not_stored_in_time_is_not_read_any_more() -> None:
+    """Whoever offers objects may put others in their place after a time."""
+    world = PoolWorld()
+    pool = world.objects(waiting_bytes=LENGTH)
+    world.network.faults = Faults(min_delay_s=0.3, max_delay_s=0.3)
+    blocks = chain_references(keys(40))
+    offered = [Item(block, bytearray(content(block.key, LENGTH))) for block in blocks]
+    held, took_s = await timed(pool.store(offered, within_s=5.0))
+    assert held == [False] * 40
+    assert took_s == pytest.approx(5.0, abs=SOON_S)
+    assert pool.stats.not_stored == 40
+    for item in offered:
+        memoryview(item.buffer)[:] = bytes(LENGTH)
+    await asyncio.sleep(60)
+    assert pool.queue.waiting_bytes == 0
+    assert 0 < sum(await load(world.objects(), blocks)) < 40
+
+
 def test_of_one_dead_home_only_what_it_holds_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
         world = PoolWorld()

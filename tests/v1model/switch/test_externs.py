@@ -41,6 +41,34 @@ def test_registers_of_all_widths(make: Make) -> None:
         assert read == [0, (1 << width) - 2, (1 << width) - 1, 0], width
 
 
+def test_registers_whose_cells_lie_side_by_side_are_their_own(make: Make) -> None:
+    """Neighbours that are wide and as long share memory; the narrow and the longer one between do not."""
+    kinds = {
+        "a": (2048, 3),
+        "b": (136, 3),
+        "c": (1024, 3),
+        "narrow": (32, 3),
+        "d": (512, 3),
+        "longer": (512, 5),
+    }
+    declared = "".join(f"register<bit<{w}>, bit<32>>({size}) {name};" for name, (w, size) in kinds.items())
+    body = "".join(
+        f"bit<{w}> v_{name}; {name}.read(v_{name}, 2); {name}.write(1, v_{name} + 1);"
+        for name, (w, _) in kinds.items()
+    )
+    switch = make(ingress_declarations=declared, ingress=body)
+    for number, (name, (width, _)) in enumerate(kinds.items()):
+        switch.set_register(f"MyIngress.{name}", 2, (1 << width) - 2 - number)
+    switch.inject(1, frame())
+    for number, (name, (width, size)) in enumerate(kinds.items()):
+        read = [switch.register(f"MyIngress.{name}", i) for i in range(size)]
+        top = (1 << width) - 2 - number
+        assert read == [0, top + 1, top, 0, 0][:size], name
+    switch.reset()
+    for name, (_, size) in kinds.items():
+        assert [switch.register(f"MyIngress.{name}", i) for i in range(size)] == [0] * size
+
+
 def test_registers_out_of_range_change_nothing(make: Make) -> None:
     switch = make(
         ingress_declarations="register<bit<32>, bit<32>>(4) r;",
@@ -231,6 +259,24 @@ def test_checksums_over_payload(make: Make, payload: bytes) -> None:
         (output,) = switch.inject(1, frame(1, 0, c, payload=payload))
         total = csum16(bytes((1, bad)) + bytes(4) + payload)
         assert output.data == frame(1, bad, total, zlib.crc32(b"\1" + payload), b"\0" + payload)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_checksums_over_large_fields_count_where_these_begin(make: Make, kind: int) -> None:
+    """A header of large fields is summed where it lies, behind an even or an odd number of bytes."""
+    switch = make(
+        types="header large_t { bit<2048> one; bit<1040> two; }",
+        headers="large_t l;",
+        parser="state start { packet.extract(hdr.h); packet.extract(hdr.l); transition accept; }",
+        ingress="if (hdr.h.a == 1) { hdr.t.setValid(); hdr.t.kind = 7; }",
+        compute="""
+        update_checksum(
+            true, { hdr.h.a, hdr.h.b, hdr.t.kind, hdr.l, hdr.h.d }, hdr.h.c, HashAlgorithm.csum16);""",
+    )
+    large = bytes(range(256)) + bytes(range(130, 0, -1))
+    (output,) = switch.inject(1, frame(kind, 3, 0) + large)
+    total = csum16(bytes((kind, 3)) + b"\7" * kind + large + bytes(4))
+    assert frame(kind, 3, total) in output.data
 
 
 def test_verify_ignores_headers_that_are_not_there(make: Make) -> None:

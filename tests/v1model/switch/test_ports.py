@@ -180,6 +180,27 @@ def test_frames_of_all_lengths_keep_their_order(make: Make, pair: Callable[[], t
     assert ports(switch, 0)["received_bytes"] == sum(map(len, frames))
 
 
+def test_jumbo_frames_keep_their_order_as_the_ring_goes_round(
+    make: Make, pair: Callable[[], tuple[str, Peer]]
+) -> None:
+    """A slot has room for a frame of the interface's MTU; these fill the ring several times."""
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, right) = pair(), pair()
+    for interface in (one, two):
+        ip("link", "set", interface, "mtu", "9000")
+        ip("link", "set", f"{interface}p", "mtu", "9000")
+    switch.attach(0, one)
+    switch.attach(1, two)
+    switch.start()
+    lengths = (9000, 0, 8314, 1500, 60)
+    for number in range(1500):
+        sent = FRAME[:14] + number.to_bytes(4, "big") + bytes(lengths[number % 5])[4:]
+        left.send(sent)
+        right.socket.settimeout(DEADLINE_S)
+        assert right.socket.recv(10000) == sent, number
+    assert ports(switch, 0)["received_packets"] == 1500
+
+
 def test_frames_pass_to_the_largest_mtu(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
     """65,535 bytes behind the Ethernet header, and a VLAN tag that counts for no MTU."""
     switch = make(parser="state start { transition accept; }", **FORWARD)
