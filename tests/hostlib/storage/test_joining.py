@@ -145,6 +145,17 @@ async def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of
 
 
 @in_virtual_time
+async def test_who_has_no_peers_has_missed_nothing() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await world.client.put(ref(1), content(1), durable=True)
+    world.kill(home)
+    node = world.restart(home)
+    node.start()
+    assert not node.joining.in_doubt
+
+
+@in_virtual_time
 async def test_of_blocks_that_came_meanwhile_those_that_left_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

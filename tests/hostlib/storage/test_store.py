@@ -9,6 +9,8 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.content import block_content, derivation, derived_write
+from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
+from hostlib.storage.lifetimes import Lifetime
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.store import BlockStore
@@ -294,3 +296,18 @@ async def test_what_is_read_ahead_is_counted_once_as_used_or_as_unused() -> None
     put(store, 1)
     store.demote(one)
     assert counts() == (3, 1, 1)
+
+
+@in_virtual_time
+async def test_of_one_block_few_lifetimes_are_listed_and_those_the_newest() -> None:
+    store = make_store()
+    put(store, 1)
+    for number in range(MAX_OF_BLOCK + 3):
+        stone = Tombstone(place(key(1)), WRITE, bytes([number]) * 16)
+        store.lifetimes.begin(Lifetime(1e12, stone, FRAGMENTS), lambda error: None)
+    store.lifetimes.begin(
+        Lifetime(1e12, Tombstone(place(key(1)), WRITE + 1, bytes(16)), 1), lambda error: None
+    )
+    store.lifetimes.begin(Lifetime(1e12, Tombstone(place(key(2)), WRITE, bytes(16)), 1), lambda error: None)
+    listed = [one.stone.proof[0] for one in store.lifetimes_of_held()]
+    assert listed == list(reversed(range(3, MAX_OF_BLOCK + 3)))
