@@ -360,6 +360,34 @@ def test_a_server_whose_weights_change_leaves_the_pool_until_it_is_cleared(
         storage.close()
 
 
+@pytest.mark.parametrize("clears", [False, True])
+def test_pages_that_are_on_their_way_while_weights_change_are_not_used(
+    pool_settings: dict[str, object],
+    updater: Any,
+    options: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+    clears: bool,
+) -> None:
+    storage = backend(pool_settings)
+    try:
+        storage.register_mem_pool_host(HostPool())
+        storage._naming.exception(60)
+        assert storage.set("a", torch.randn(PAGE))
+        load = storage._pool.load
+
+        def load_slowly(items: Any) -> list[bool]:
+            updater.update_weights_from_disk("there")
+            if clears:
+                storage.clear()
+            arrived: list[bool] = load(items)
+            return arrived
+
+        monkeypatch.setattr(storage._pool, "load", load_slowly)
+        assert storage.get("a", torch.zeros(PAGE)) is None
+    finally:
+        storage.close()
+
+
 def test_a_server_whose_weights_change_unnoticed_shares_with_nobody(
     pool_settings: dict[str, object], options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
