@@ -21,7 +21,7 @@ EMPTY := $(firstword $(foreach name,$(GIVEN),$(if $($(name)),,$(name))))
 $(foreach name,$(GIVEN),$(if $(findstring -,$(name)),,$(eval override export WEIR_$(name) := $$($(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak congestion intruders simulate-faults compiled validate study claims worth stf testgen corpus test test-slow test-cluster test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
+.PHONY: help help-all checked reference bench setup setup-all setup-shell setup-docs run simulate topo shell policies tiers incast engines kv-conformance blocks test-blocks faults soak intruders simulate-faults compiled validate study claims worth stf testgen corpus test test-slow test-cluster test-bmv2 test-engines fuzz mutate check lint docs format clean distclean lock protos
 
 help: ## the ten targets to begin with
 	@echo "Weir: a testbed for caching LLM KV blocks inside a P4 switch. As root, on Debian 12, 13 or Ubuntu 24.04:"
@@ -107,9 +107,6 @@ blocks: told-blocks ## KV codecs and chunk reuse on a real transformer, trained 
 faults: $(READY) ## parts of a network killed, stopped, cut off under load: what fails, is wrong, is lost (CASES, TOPOS)
 	@$(WEIR) faults
 
-congestion: $(READY) ## links asked for more than they carry: loss, fairness, throughput (PATTERNS, MODES)
-	@$(WEIR) congestion
-
 soak: $(READY) ## one network for long, under load and random faults: does anything leak? (MINUTES)
 	@$(WEIR) soak
 
@@ -131,7 +128,7 @@ simulate-faults: $(READY) ## whole systems in virtual time, with random faults: 
 worth: told-worth compiled ## when is compressing better than a larger pool, and blending than recomputing? (SHAPES, TRACE, BLOCKS, SEEDS)
 	@$(WEIR) worth
 
-bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, control, slots, emulation, disturbance or values
+bench: $(READY) ## measure one part: WHAT=switch, tables, hosts, emulation or values
 	@$(WEIR) bench
 
 stf: $(READY) ## run STF conformance tests below DIR (EXTERNS=file.c: the C of their externs)

@@ -22,6 +22,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -76,6 +77,8 @@ INTERRUPTED = "interrupted; everything that was started has ended"
 LIVE_REFRESHES_PER_S = 2
 FILE_COLUMNS = 200
 """Of a file or pipe, which have no width: rich takes 80, and cuts off what a table's cells have beyond."""
+FILE_EVERY_S = 10.0
+"""So often a file or pipe has a line of what goes on."""
 
 Options = TypeVar("Options")
 
@@ -149,11 +152,33 @@ class Screen:
 
 
 class _ProgressAbove(Progress):
-    """Bars, and something below them."""
+    """Bars, and something below them; where nothing can be drawn again, a line now and then."""
 
     def __init__(self, below: RenderableType | None, *columns: ProgressColumn, **options: Any) -> None:
         self._below = below
         super().__init__(*columns, **options)
+        self._told_s = self.get_time()
+
+    def update(self, task_id: TaskID, *arguments: Any, **fields: Any) -> None:
+        """See Progress."""
+        super().update(task_id, *arguments, **fields)
+        self._tell(task_id)
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        """See Progress."""
+        super().advance(task_id, advance)
+        self._tell(task_id)
+
+    def _tell(self, task_id: TaskID) -> None:
+        now_s = self.get_time()
+        if self.console.is_terminal or self.disable or now_s - self._told_s < FILE_EVERY_S:
+            return
+        self._told_s = now_s
+        task = self._tasks[task_id]
+        done = (
+            f"{task.completed:,.0f}" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}"
+        )
+        self.console.print(f"{task.description}: {done}, {task.elapsed or 0:,.0f} s", soft_wrap=True)
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """What is drawn at each refresh."""

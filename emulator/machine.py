@@ -32,7 +32,7 @@ MOST_BUSY_SWITCH = 0.02
 a real switch has no queue. BMv2's median GET is five times that of the embedded switch for that reason."""
 MOST_CONTROL_SHARE = 0.03
 """Of all cores, by the controller: on a machine of its own it would take nothing from the hosts. Whether this
-much shows in the figures is what `make bench WHAT=disturbance` measures."""
+much shows in the figures is what `make run MODES=no_pool,phantom` measures."""
 
 
 _FORWARDING = FORWARDING.encode()
@@ -228,7 +228,7 @@ class Strain:
         if self.control > MOST_CONTROL_SHARE:
             found.append(
                 f"controller: it took {self.control:.1%} of the CPU from the hosts (at most "
-                f"{MOST_CONTROL_SHARE:.0%}; `make bench WHAT=disturbance` shows what that does to figures)"
+                f"{MOST_CONTROL_SHARE:.0%}; `make run MODES=no_pool,phantom` shows what that does to figures)"
             )
         found += [f"drops: {count} packets {place}" for place, count in self.dropped.items() if count]
         return found

@@ -63,8 +63,8 @@ MAX_POOL_SLOTS = (1 << 31) // (VALUE_BYTES + 128)
 """Values in a pool: with what is kept of each beside it they fill the arrays that a P4 program may have."""
 DEFAULT_SCALES = {"star": DEFAULT_SIGMA}
 SPARE_SHARE = 0.04
-"""Of a pool's slots, where blocks differ in length: what policies may not count on (`make bench
-WHAT=slots`)."""
+"""Of a pool's slots, where blocks differ in length: what policies may not count on, so that
+free slots lie in one piece."""
 LARGE_SIGMA = 4 * DEFAULT_SIGMA
 """Of topologies with several switches, each of which takes its share of the CPU for every packet."""
 

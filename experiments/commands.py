@@ -104,12 +104,6 @@ COMMANDS: Final = {
         "experiments.faults.__main__",
         "experiments.faults.options:FaultsOptions",
     ),
-    "congestion": Command(
-        EMULATION,
-        "ask links for more than they carry: loss, fairness, throughput",
-        "experiments.congestion.__main__",
-        "experiments.congestion.__main__:CongestionOptions",
-    ),
     "soak": Command(
         EMULATION,
         "run one network for long under load and random faults, and look for leaks",
@@ -154,18 +148,15 @@ COMMANDS: Final = {
     ),
     "bench": Command(
         PARTS,
-        "measure one part, such as switch, tables, hosts or control",
+        "measure one part, such as switch, tables or hosts",
         "experiments.bench.__main__",
         f"{_HERE}:BenchOptions",
     ),
     "bench switch": Command(PARTS, "", "", "experiments.bench.switch.options:BenchOptions"),
     "bench tables": Command(PARTS, "", "", "experiments.bench.tables.__main__:TablesOptions"),
     "bench hosts": Command(PARTS, "", "", "experiments.bench.hosts.__main__:HostsOptions"),
-    "bench control": Command(PARTS, "", "", "experiments.bench.control.__main__:ControlOptions"),
-    "bench slots": Command(PARTS, "", "", "experiments.bench.slots.__main__:SlotsOptions"),
     "bench emulation": Command(PARTS, "", "", "experiments.bench.emulation.__main__:EmulationOptions"),
     "bench values": Command(PARTS, "", "", "experiments.bench.values.__main__:ValuesOptions"),
-    "bench disturbance": Command(PARTS, "", "", "experiments.bench.disturbance.__main__:DisturbanceOptions"),
     "trace": Command(
         TRAFFIC, "write a generated trace, or say what a trace file holds", "experiments.traces"
     ),

@@ -43,7 +43,7 @@ class MachineCosts:
     --receive-one-by-one
     --pause-ms 100)."""
     switch_cold_s: float = 0.0
-    """Not measured then; since then 0.06 to 0.14 ms (experiments.bench.control.crossing)."""
+    """Not measured then; since then 0.06 to 0.14 ms (experiments.validate.control.crossing)."""
     node_block_s: float = 10e-6
     """A request of 25 blocks, from its arrival to its first packet: 0.24 ms undisturbed, 0.32 with a gate."""
     store_block_s: float = 21e-6
@@ -52,8 +52,8 @@ class MachineCosts:
     """A question of 9 blocks to hostlib.peer.index takes 0.20 ms until it is answered, two wake-ups among
     them; after rests of 30 to 100 ms 0.6, and 0.53 with what rests cost here. Played it took 0.58."""
     entries_s: float = ENTRIES_S
-    """From a list of digests to its entries, and for each digest in it: make bench WHAT=control
-    ENTRIES=25."""
+    """From a list of digests to its entries, and for each digest in it
+    (experiments.validate.control.entries)."""
     entry_digest_s: float = ENTRY_DIGEST_S
 
     def table(self, speed: float) -> dict[str, Any]:

@@ -17,7 +17,7 @@ LIST_S: Final = DIGEST_TIMEOUT_NS / 1e9
 ENTRIES_S: Final = 2.5e-3
 ENTRY_DIGEST_S: Final = 56e-6
 """From when a list of digests leaves the switch to its entries: by itself, and for each digest in it
-(make bench WHAT=control ENTRIES=25)."""
+(experiments.validate.control.entries)."""
 AT_ONCE_PER_S: Final = 1e9
 """The entries of a Write can be used at the same time, those of 64 digests within 0.1 ms (the same)."""
 REPORT_COUNT: Final = 1

@@ -3,7 +3,7 @@
 What a pool costs the control plane is there (digests, decisions, writes, counters) but for what it sends
 itself, fills, reclaims and pushes; and nothing of what it does to the traffic. Compared with no pool at all,
 that shows whether the machine which carries an emulation disturbs its figures
-(`experiments.bench.disturbance`).
+(`emulator.disturbance`).
 """
 
 from __future__ import annotations

@@ -19,10 +19,7 @@ BENCHMARKS: Final = {
     "values": "what a byte costs by the size of values: switch, echo, hosts, bare UDP",
     "tables": "what large tables cost the switch: routes and access lists",
     "hosts": "CPU time and latency of a block at client and storage node",
-    "control": "CPU time of controller and switch for a digest; ENTRIES=25: how soon entries come",
-    "slots": "how much of a pool is unusable after long churn of blocks that differ in length",
     "emulation": "the largest load that this machine keeps up with, by nodes",
-    "disturbance": "does the machine show in the figures: no pool against a pool that is never hit, in turns",
 }
 """What each benchmark measures, by its name."""
 

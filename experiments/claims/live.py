@@ -22,12 +22,15 @@ from commands.command import Screen, run_command
 from commands.declarations import DECLARED, OneOf, Within
 from commands.intervals import Interval, mean_interval
 from commands.options import read
-from emulator.result import revision
+from emulator.emulation import Emulation
+from emulator.evaluate import evaluate
+from emulator.result import PROGRAM, revision
 from experiments.logs import OpenNetworks
 from experiments.simulate.emulate import Emulator
-from experiments.study.live import played, simulated
-from experiments.study.played import MEAN_S
 from scenario import GB, Scenario
+from scenario.modes import MODES as PLAYED
+from simulator.simulation import simulate
+from topologies.engines import make_engine
 from topologies.machine_check import check_machine
 from workload.cost import make_cost_model
 
@@ -41,6 +44,10 @@ Record = dict[str, Any]
 """One run: what it was, simulated, and played."""
 MODES = ("no_pool", "merging")
 REQUESTS, LINK_GBIT_S = 60, 100.0
+MEAN_S = "mean_s"
+"""Mean time to the first token, in seconds at real scale."""
+NEVER = 0x8000
+"""A count of misses that no block reaches, so that nothing is admitted."""
 
 
 @declared(frozen=True, slots=True, kw_only=True, config=DECLARED)
@@ -105,6 +112,30 @@ def _run(screen: Screen, options: LiveOptions) -> int:
             screen.warn(f"{row}, {mode}, seed {seed}: {complaint}")
     screen.show(_table(records))
     return 0
+
+
+def simulated(emulator: Emulator, mode: str) -> dict[str, float]:
+    """Return what the simulator makes of it."""
+    matched = emulator.matched(mode != "no_pool")
+    if mode == "merging":
+        matched = matched.changed(control={"report_count": NEVER})
+    return {MEAN_S: simulate(matched).ttft_s.mean}
+
+
+def played(emulator: Emulator, mode: str, opened: OpenNetworks) -> Record:
+    """Return what the emulator measured, and why it does not count."""
+    run = emulator.run
+    engine = make_engine("embedded")
+    with opened(run.fabric, engine) as network:
+        artifacts = engine.compile(PROGRAM, run.defines, network.directory)
+        measured = Emulation(run, network, artifacts).play(PLAYED[mode], lambda *_: None)
+    ttfts = [
+        record["ttft_s"] * emulator.speed
+        for worker in measured.workers.values()
+        for record in worker["records"]
+        if record["ttft_s"] is not None
+    ]
+    return {MEAN_S: sum(ttfts) / len(ttfts), "complaints": list(evaluate(measured).complaints)}
 
 
 def _turns(options: LiveOptions) -> Iterator[tuple[str, str, int]]:

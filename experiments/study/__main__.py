@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rich.progress import TextColumn
@@ -23,7 +22,6 @@ from experiments.study.panels import panels
 from experiments.study.panels.front import front
 from experiments.study.panels.panel import Found
 from experiments.study.plan import points
-from experiments.study.played import read_records
 from experiments.study.player import Player
 from experiments.study.report import Report, write_page
 from experiments.study.results import ResultStore
@@ -81,7 +79,7 @@ def _study(options: StudyOptions, screen: Screen) -> Path:
             player.play(sweep, centre, [point for point in planned if point.sweep == sweep])
         progress.update(task, description="more seeds")
         player.rest()
-    found = replace(player.found(), live=read_records(options.live))
+    found = player.found()
     _write(options, about(options, found, began_s), found)
     first = first_table(found.done)
     if first.rows:
@@ -124,7 +122,7 @@ def _write(options: StudyOptions, facts: dict[str, object], found: Found) -> Non
     own = [
         panel.table
         for panel in made
-        if panel.table.name.startswith(("map", "budgets", "ledger", "tornado", "live", SPACE))
+        if panel.table.name.startswith(("map", "budgets", "ledger", "tornado", SPACE))
     ]
     for table in (everything, *own):
         (options.results / f"{table.name}.csv").write_text(table.csv())

@@ -9,11 +9,10 @@ from typing import Annotated
 
 from pydantic.dataclasses import dataclass
 
-from commands.declarations import DECLARED, OneOf, Variable, Within
+from commands.declarations import DECLARED, OneOf, Within
 from commands.options import read
 from commands.trace_options import TraceOptions
 from experiments.study.plan import AXES
-from experiments.study.played import RESULTS as LIVE_RESULTS
 from experiments.study.space import SPACE
 from experiments.study.systems import Setting
 
@@ -86,8 +85,6 @@ class StudyOptions(TraceOptions):
     """Small simulations of the sweep space."""
     results: Path = Path("results/study")
     """Folder for points, tables and the report."""
-    live: Annotated[Path, Variable("PLAYED")] = LIVE_RESULTS
-    """Folder of what experiments.study.live played, for the report."""
 
     def traced(self, centre: Setting) -> Setting | None:
         """Return the setting with the trace as its traffic; None where none is named."""

@@ -17,7 +17,6 @@ SUMMARIES: Final[dict[str, type]] = {
     "faults": emulated.Faults,
     "soak": emulated.Soak,
     "intruders": emulated.Intruders,
-    "congestion": emulated.Congestion,
     "policies": simulated.Policies,
     "tiers": simulated.Tiers,
     "claims": simulated.Claims,
@@ -34,11 +33,8 @@ SUMMARIES: Final[dict[str, type]] = {
     "bench switch": parts.BenchSwitch,
     "bench tables": parts.BenchTables,
     "bench hosts": parts.BenchHosts,
-    "bench control": parts.BenchControl,
-    "bench slots": parts.BenchSlots,
     "bench values": parts.BenchValues,
     "bench emulation": parts.BenchEmulation,
-    "bench disturbance": parts.BenchDisturbance,
 }
 """By command: what its summary.json holds."""
 CRASHED: Final = common.Crashed

@@ -8,7 +8,6 @@ from pydantic.dataclasses import dataclass
 
 from commands.intervals import Interval
 from emulator.result import RunResult
-from experiments.congestion.result import Point as PointOfCongestion
 from experiments.engines.result import ModeResult
 from experiments.faults.intruders import Result as AttackResult
 from experiments.faults.result import Result as FaultResult
@@ -251,24 +250,3 @@ class Intruders(MadeBy):
     apart: bool
     """Whether the intruder had a core of its own."""
     attacks: list[Attack]
-
-
-@plain_dataclass(frozen=True, kw_only=True)
-class CongestionPoint(PointOfCongestion):
-    """One pattern in one mode; the last burst of it."""
-
-    missed: list[str]
-    """Goals that were not met, as sentences."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class Congestion(MadeBy):
-    """Links that are asked for more than they carry."""
-
-    seed: int
-    nodes: int
-    stores: int
-    link_mbit_s: float
-    queue: int | None
-    """Packets that the queue of each of the switch's ports holds."""
-    points: list[CongestionPoint]

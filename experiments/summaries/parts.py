@@ -5,8 +5,6 @@ from __future__ import annotations
 from pydantic.dataclasses import dataclass
 
 from commands.intervals import Interval
-from emulator.result import RunResult
-from experiments.bench.control.measure import Cost
 from experiments.bench.emulation.measure import Blast, Measured
 from experiments.bench.switch.startup import ControlFigures
 from experiments.mutate.__main__ import Tried
@@ -224,50 +222,6 @@ class BenchHosts(MadeBy):
 
 
 @dataclass(kw_only=True, config=DESCRIBED)
-class BenchControl(Made):
-    """CPU time that a digest costs."""
-
-    runs: int
-    policy: str
-    blocks: int
-    burst: int
-    bursts_per_s: float
-    seed: int
-    entries: int
-    results: str
-    """Folder that the summary was written to."""
-    rounds: list[Cost]
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class ChurnRow:
-    """A policy with a share of spare slots; shares are means over the requests after the warm-up."""
-
-    policy: str
-    spare: float
-    """Share of the slots that are left free."""
-    unusable: float
-    """Share of the slots in which no block could lie."""
-    admitted: int
-    in_the_way: int
-    """Blocks that had to leave because free slots lay in pieces."""
-    no_slot: int
-    """Blocks for which there was no slot."""
-    held_blocks: float
-    used: float
-    """Share of the slots in which a block lay."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class BenchSlots:
-    """A day of admissions and evictions in a pool whose blocks differ in length."""
-
-    about: Anything
-    """Shape, requests, seed, length of the trace, codec, level, slots and revision."""
-    rows: list[ChurnRow]
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
 class BenchValues(Made):
     """What a byte costs by the size of values."""
 
@@ -289,20 +243,3 @@ class BenchEmulation(Made):
     """Bare datagrams, without Weir."""
     sizes: dict[int, Measured]
     """By number of nodes."""
-
-
-@dataclass(kw_only=True, config=DESCRIBED)
-class BenchDisturbance(MadeBy):
-    """No pool against a pool that is managed and never hit."""
-
-    trace: str
-    seed: int
-    scale: float
-    """Sigma: by what bytes and link rates were divided."""
-    policy: str
-    limit: float
-    """Largest relative difference that counts as none."""
-    differences: dict[str, Interval]
-    """By figure: the relative difference, in pairs."""
-    pairs: list[dict[str, RunResult]]
-    """By mode."""

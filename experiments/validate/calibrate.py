@@ -20,7 +20,7 @@ from statistics import fmean, geometric_mean, linear_regression, median
 from typing import Final, TypeVar
 
 from commands.errors import ExperimentError
-from experiments.bench.control.measure import Bench
+from experiments.validate.control.measure import Bench
 from simulator.machine_costs import MEASURED, MachineCosts
 
 ROUNDS: Final = 3
@@ -202,7 +202,7 @@ def _control() -> dict[str, float]:
     """Of switch and controller: fields of `Reading`."""
     with (
         tempfile.TemporaryDirectory(prefix="weir-calibrate-") as directory,
-        Bench(Path(directory), "lru", LISTS_EACH * sum(LISTS)) as bench,
+        Bench(Path(directory), LISTS_EACH * sum(LISTS)) as bench,
     ):
         rest_s = bench.rest_s(RESTS)
         found = bench.entries(LISTS_EACH, LISTS)

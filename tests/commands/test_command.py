@@ -118,6 +118,21 @@ def test_quiet_leaves_results_and_warnings(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.splitlines() == ["warning: the machine was busy", "the result"]
 
 
+def test_a_file_has_a_line_of_progress_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 100.0
+    screen = Screen()
+    monkeypatch.setattr(screen.console, "get_time", lambda: now_s)
+    with screen.progress() as progress:
+        task = progress.add_task("playing", total=3000)
+        for step_s, done in ((9, 1), (2, 1000), (9, 1), (2, 1)):
+            now_s += step_s
+            progress.update(task, description=f"play {done}", advance=done)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["play 1000: 1,001 of 3,000, 11 s", "play 1: 1,003 of 3,000, 22 s"]
+
+
 def test_details_are_for_those_who_ask(capsys: pytest.CaptureFixture[str]) -> None:
     Screen().detail("a detail")
     assert not capsys.readouterr().out

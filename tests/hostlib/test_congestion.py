@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from experiments.congestion.patterns import BOTH, STORE_TO_NODES, STORES_TO_NODE, Flow, Keys, groups
-from experiments.congestion.result import fairness_of
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
@@ -22,6 +20,7 @@ from hostlib.protocol.wire import VALUE_FRAME_BYTES
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from hostlib.storage.store import BlockStore
+from tests.hostlib.flows import BOTH, STORE_TO_NODES, STORES_TO_NODE, Flow, Keys, fairness_of, groups
 from tests.hostlib.sealed import SEAL, TENANT
 from tests.hostlib.shaped import ShapedNetwork
 

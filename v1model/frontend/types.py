@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from v1model.frontend import ast
 
 # p4c refuses wider types, so a program that uses them runs nowhere else.
@@ -138,3 +140,18 @@ class DeclaredType(Type):
 
     declaration: ast.Declaration
     arguments: tuple[Type, ...] = ()
+
+
+def parts_of(found: Type) -> Iterator[Type]:
+    """Yield a type and all types that its values are made of."""
+    yield found
+    inner: tuple[Type, ...] = ()
+    match found:
+        case TupleType(elements):
+            inner = elements
+        case RecordType(fields=fields):
+            inner = tuple(kind for _, kind in fields)
+        case ListType(element) | SetType(element) | StackType(element, _):
+            inner = (element,)
+    for part in inner:
+        yield from parts_of(part)

@@ -6,10 +6,8 @@ from experiments.study.hours import HOUR
 from experiments.study.panels import compared, deciding, swept
 from experiments.study.panels.budgets import budgets
 from experiments.study.panels.joining import joining
-from experiments.study.panels.live import live
 from experiments.study.panels.panel import Found, Panel, places
 from experiments.study.plan import AXES
-from experiments.study.played import gains
 from experiments.study.rivals import fan_ins, purchases
 from experiments.study.space import SPACE
 
@@ -24,7 +22,6 @@ def panels(found: Found) -> list[Panel]:
     made += [deciding.space(done)] if SPACE in played else []
     made += [compared.gate(done, nodes) for nodes in places(done, "gate")]
     made += [compared.designs(done, nodes) for nodes in places(done, "designs")]
-    made += [live(found.live)] if any(gains(found.live)) else []
     made += [compared.codec(done, nodes) for nodes in places(done, "codec")]
     made += [compared.engine(done, nodes) for nodes in places(done, "engine")]
     made += [compared.decoders(done, nodes) for nodes in places(done, "decoders")]

@@ -10,7 +10,6 @@ from commands.intervals import Interval
 from experiments.study import figures
 from experiments.study.adaptive import Coarse
 from experiments.study.figures import Plot
-from experiments.study.played import Live
 from experiments.study.point import Point
 from experiments.study.rivals import Done
 from experiments.study.sample import MEAN, P99, STEADY, Sample, ratio
@@ -44,8 +43,6 @@ class Found:
     around: int = 0
     """Of the verdicts those whose settings were drawn around others."""
     coarse: Sequence[Coarse] = field(default_factory=tuple)
-    live: Live = field(default_factory=dict)
-    """The designs as they were played on the emulator."""
 
 
 def places(done: Done, sweep: str) -> list[Any]:

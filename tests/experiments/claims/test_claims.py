@@ -8,10 +8,9 @@ import pytest
 from experiments.claims import __main__ as claims
 from experiments.claims import ranks
 from experiments.claims.cases import CLAIMS, SYSTEMS, WORKS, scenario
-from experiments.claims.live import MODES, ROWS, compared, ratios
+from experiments.claims.live import MODES, ROWS, compared, ratios, simulated
 from experiments.claims.live import scenario as live_scenario
 from experiments.simulate.emulate import Emulator
-from experiments.study.live import simulated
 from simulator.checks import check
 from tests.experiments.summaries import assert_described
 from tests.workload.test_sessions import call, session

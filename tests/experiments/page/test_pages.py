@@ -1,22 +1,17 @@
 """Each experiment's page has its figures. Those of run, incast, policies, tiers and bench-switch are read
 where these commands are run."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from commands.options import read
 from emulator.result import Percentiles
-from experiments.bench.control.__main__ import ControlOptions as ControlOptions
-from experiments.bench.control.__main__ import _write_page as write_control
-from experiments.bench.control.measure import Cost
 from experiments.bench.emulation.__main__ import EmulationOptions as EmulationOptions
 from experiments.bench.emulation.__main__ import _write_page as write_emulation
 from experiments.bench.emulation.measure import ROLES, Blast, Measured
 from experiments.bench.hosts.__main__ import _FIGURES as FIGURES
 from experiments.bench.hosts.__main__ import write_page as write_hosts
-from experiments.congestion.page import write_page as write_congestion
-from experiments.congestion.result import Point
 from experiments.engines.page import write_page as write_engines
 from experiments.engines.result import ModeResult
 from experiments.faults.intruders import IntrudersOptions as IntruderOptions
@@ -78,13 +73,6 @@ def test_intruders(tmp_path: Path) -> None:
         assert shown in text
 
 
-def test_congestion(tmp_path: Path) -> None:
-    point = Point("hits_beside", "both", 1.0, 0.0213, 0.987, 0.75, 44.0, 5, 0, 0, 0.4, (10.0, 30.0))
-    text = text_of(write_congestion(tmp_path, ABOUT, [point, replace(point, mode="none", hits_p99_ms=None)]))
-    for shown in ("seed 3", "2.13", "0.987", "75.0", "hits wait: p99 30 ms, alone 10 ms", "kept up"):
-        assert shown in text
-
-
 def test_systems_in_virtual_time(tmp_path: Path) -> None:
     outcomes = [
         RunOutcome(4, (), {"read": 1000, "put": 20}, "abc", 61.5, 2.5),
@@ -102,13 +90,6 @@ def test_what_a_block_costs_its_hosts(tmp_path: Path) -> None:
         assert shown in text
 
 
-def test_what_a_digest_costs(tmp_path: Path) -> None:
-    options = ControlOptions(runs=1, blocks=100, seed=5, results=tmp_path)
-    text = text_of(write_control(options, [Cost(1000, 10, 1900, 55.5, 44.5)]))
-    for shown in ("seed 5", "policy lru", "round 1", "1,000", "100.0"):
-        assert shown in text
-
-
 def test_how_large_a_network_can_be(tmp_path: Path) -> None:
     given = ("--nodes", "8", "--seed", "6", "--results", str(tmp_path))
     options = read(EmulationOptions, given, "test", "")
@@ -123,7 +104,7 @@ def test_how_large_a_network_can_be(tmp_path: Path) -> None:
 
 def test_engines(tmp_path: Path) -> None:
     ms = Percentiles(150.0, 900.0)
-    mode = ModeResult(10, 10, 0.0, ms, ms, 100, 5_000_000, 2_000_000, 3, ms, 0, {})
+    mode = ModeResult(10, 10, 0.0, ms, ms, 100, 5_000_000, 2_000_000, 3, ms, 0, {}, [150.0], [150.0])
     text = text_of(write_engines(tmp_path, ABOUT, {"recompute": mode, "pool": mode}))
     for shown in ("recompute", "pool", "150.0", "900.0", "5.0"):
         assert shown in text

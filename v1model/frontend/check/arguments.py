@@ -15,15 +15,8 @@ from v1model.frontend.check.lvalues import require_lvalue
 from v1model.frontend.check.rules import check
 from v1model.frontend.check.show import show
 from v1model.frontend.check.signatures import Signature, is_optional
-from v1model.frontend.check.substitute import (
-    DONT_CARE,
-    Bindings,
-    contains_integer,
-    has_variables,
-    substitute,
-    unify,
-)
-from v1model.frontend.types import DeclaredType, RecordType, Type, TypeVariable
+from v1model.frontend.check.substitute import DONT_CARE, Bindings, has_variables, substitute, unify
+from v1model.frontend.types import DeclaredType, IntegerType, RecordType, Type, TypeVariable, parts_of
 
 if TYPE_CHECKING:
     from v1model.frontend.check.scope import Context
@@ -146,7 +139,7 @@ def _inferred(signature: Signature, site: Site, fresh: Bindings, bindings: Bindi
         if isinstance(found, RecordType) and not found.name:
             message = f"the struct for {name!r} of {signature.name!r} has no type"
             raise CompileError(message, site.span, "write it before, as in (S){...}")
-        if contains_integer(found):
+        if any(isinstance(part, IntegerType) for part in parts_of(found)):
             message = f"cannot infer a width for type argument {name!r} of {signature.name!r}"
             raise CompileError(message, site.span, "give the integer one, as in 8w1")
         inferred.append(found)

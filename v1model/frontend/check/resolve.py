@@ -33,6 +33,7 @@ from v1model.frontend.types import (
     TypeVariable,
     VarbitType,
     VoidType,
+    parts_of,
 )
 
 if TYPE_CHECKING:
@@ -227,16 +228,5 @@ def refuse_compile_time_parts(found: Type, ref: ast.TypeRef, what: str) -> None:
 
 
 def compile_time_part(found: Type) -> IntegerType | StringType | None:
-    """Return the int or string that is part of a struct, tuple or stack, if one is."""
-    match found:
-        case IntegerType() | StringType():
-            return found
-        case RecordType(fields=fields):
-            parts = [kind for _, kind in fields]
-        case TupleType(elements):
-            parts = list(elements)
-        case StackType(element):
-            parts = [element]
-        case _:
-            return None
-    return next((inner for part in parts if (inner := compile_time_part(part))), None)
+    """Return the int or string that is part of a type, if one is."""
+    return next((part for part in parts_of(found) if isinstance(part, IntegerType | StringType)), None)

@@ -72,20 +72,6 @@ def has_variables(found: Type) -> bool:
     return False
 
 
-def contains_integer(found: Type) -> bool:
-    """Return whether an `int` without a width occurs in the type."""
-    match found:
-        case IntegerType():
-            return True
-        case TupleType(types):
-            return any(contains_integer(element) for element in types)
-        case RecordType():
-            return any(contains_integer(kind) for _, kind in found.fields)
-        case ListType(element) | SetType(element) | StackType(element, _):
-            return contains_integer(element)
-    return False
-
-
 def unify(parameter: Type, argument: Type, bindings: Bindings) -> bool:
     """Return whether `argument` fits `parameter`; adds to `bindings` what the variables that it holds must
     be.

@@ -1,6 +1,6 @@
 """The network's side of the measurement of how much longer a switch that rested takes for the first packet.
 
-    python -m experiments.bench.control.crossing NODE_INTERFACE STORE_INTERFACE ROUNDS
+    python -m experiments.validate.control.crossing NODE_INTERFACE STORE_INTERFACE ROUNDS
 
 Requests for blocks that nobody has heard of cross the switch one by one, in turn after a rest and soon after
 the one before; for later fragments, so that they cause no digests. When one came out is the kernel's word, so

@@ -1,6 +1,6 @@
 """The network's side of the measurement of how soon entries follow their digests.
 
-    python -m experiments.bench.control.entries NODE_INTERFACE STORE_INTERFACE ROUNDS DIGESTS [DIGESTS ...]
+    python -m experiments.validate.control.entries NODE_INTERFACE STORE_INTERFACE ROUNDS DIGESTS [DIGESTS ...]
 
 Values of so many unknown blocks pass at once, after a pause, so that their list leaves after its shortest
 wait. From then on another fragment of the first and of the last of these blocks is asked for and answered

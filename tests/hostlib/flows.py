@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 
+from experiments.incast.result import jain
 from hostlib.protocol.homes import home_of
 
-STORES_TO_NODE, STORE_TO_NODES, BOTH, HITS = PATTERNS = (
-    "stores_to_node", "store_to_nodes", "both", "hits_beside",
-)  # fmt: skip
+STORES_TO_NODE, STORE_TO_NODES, BOTH = "stores_to_node", "store_to_nodes", "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def groups(
     """Return the groups in which each link that is shared is to carry `blocks` blocks for each node that
     there is.
 
-    Of `both` and `hits_beside`, the first node's link and the first storage node's are apart.
+    Of `both`, the first node's link and the first storage node's are apart.
     """
 
     def to_node(asked: Sequence[str]) -> Group:
@@ -69,7 +68,12 @@ def groups(
         return (to_node(stores),)
     if pattern == STORE_TO_NODES:
         return (of_store(nodes),)
-    if pattern == BOTH:
-        return to_node(stores[1:]), of_store(nodes[1:])
-    hits = Group(nodes[0], (Flow(nodes[0], stores[0], keys.of(stores[0], blocks)),))
-    return hits, of_store(nodes[1:])
+    return to_node(stores[1:]), of_store(nodes[1:])
+
+
+def fairness_of(group: Group, took: Mapping[Flow, float]) -> float:
+    """Jain's index of the goodput of the nodes that share a link; `took`: until a flow had all its blocks."""
+    nodes = {flow.node for flow in group.flows}
+    blocks = {node: sum(len(flow.keys) for flow in group.flows if flow.node == node) for node in nodes}
+    until = {node: max(took[flow] for flow in group.flows if flow.node == node) for node in nodes}
+    return jain([blocks[node] / until[node] for node in sorted(nodes)])
