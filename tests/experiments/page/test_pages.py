@@ -104,7 +104,7 @@ def test_how_large_a_network_can_be(tmp_path: Path) -> None:
 
 def test_engines(tmp_path: Path) -> None:
     ms = Percentiles(150.0, 900.0)
-    mode = ModeResult(10, 10, 0.0, ms, ms, 100, 5_000_000, 2_000_000, 3, ms, 0, {})
+    mode = ModeResult(10, 10, 0.0, ms, ms, 100, 5_000_000, 2_000_000, 3, ms, 0, {}, [150.0], [150.0])
     text = text_of(write_engines(tmp_path, ABOUT, {"recompute": mode, "pool": mode}))
     for shown in ("recompute", "pool", "150.0", "900.0", "5.0"):
         assert shown in text
