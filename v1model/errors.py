@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from v1model.frontend.ast import Span
+
+C_LIMIT = re.compile(r"signal terminated program|out of memory|virtual memory exhausted")
+"""What a C compiler or preprocessor says when a limit on time or memory ends it."""
 
 
 class CompileError(Exception):

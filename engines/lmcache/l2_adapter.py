@@ -21,6 +21,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import fields
 from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from lmcache.v1.memory_management import MemoryObj
 
 _CHUNK = b"lmcache chunk"
+KEY_FIELDS = ("chunk_hash", "model_name", "kv_rank", "object_group_id", "cache_salt")
+"""Of LMCache's own names."""
 CAPACITY = "max_capacity_gb"
 BYTE_FORMAT = "byte_format"
 MAX_COUNTED = 1 << 20
@@ -271,6 +274,8 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
     def _block(self, key: ObjectKey, weights: str, form: str) -> BlockRef:
         parts = [key.model_name, str(key.kv_rank), str(key.object_group_id), key.cache_salt]
         parts += [weights, form, self._version]
+        # What a later LMCache names chunks by, too.
+        parts += [repr(getattr(key, one.name)) for one in fields(key) if one.name not in KEY_FIELDS]
         return BlockRef(self._pool.seal.key(_CHUNK, key.chunk_hash, *(part.encode() for part in parts)))
 
 

@@ -101,7 +101,10 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         if not self._is_named():
             return [None] * len(keys)
         items = [Item(block, _bytes(one)) for block, one in zip(self._blocks(keys), flat, strict=True)]
+        name = self._name
         arrived = self._pool.load(items)
+        if self._is_left or self._name != name:  # the weights have changed meanwhile
+            return [None] * len(keys)
         for target, one, there in zip(targets, flat, arrived, strict=True):
             if there and one.data_ptr() != target.data_ptr():
                 target.copy_(one)

@@ -75,11 +75,22 @@ def begin_naming(pool: Any) -> Future[str]:
 
     It raises KeySpaceError, with the reason, if it is not certain what the pages hold.
     """
-    return in_background(lambda: _name(pool))
+    is_from_the_start = _has_storage()
+    return in_background(lambda: _name(pool, is_from_the_start))
 
 
-def _name(pool: Any) -> str:
+def _has_storage() -> bool:
+    """Whether the server's options have a storage backend, as they do before it is made at the start."""
+    try:
+        return bool(_options().get("hicache_storage_backend"))
+    except KeySpaceError:
+        return False
+
+
+def _name(pool: Any, is_from_the_start: bool) -> str:
     options, environment = _options(), _environment()
+    if not is_from_the_start:
+        raise KeySpaceError("the server's weights may have changed before it got its storage backend")
     doubts = without_name(PACKAGES, PLUGINS)
     if doubts:
         raise KeySpaceError("; ".join(doubts))

@@ -49,6 +49,8 @@ class Jobs:
     drops_waiting: bool = False
     """Whether nothing may be stored of what earlier steps computed and still waits: the engine's weights may
     have changed since, and its KV memory, as when it slept."""
+    voids: list[str] = field(default_factory=list)
+    """Requests for which nothing may be loaded of what earlier steps asked for: it is of former weights."""
     generation: int = 0
     """Number of the generation of the engine's weights that all keys are of."""
     computes: bool = True

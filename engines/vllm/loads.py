@@ -84,6 +84,12 @@ class Load:
         for event in self._settled:
             event.set()
 
+    def void(self) -> None:
+        """Give up, and count all blocks as not arrived, also those that are there."""
+        self.give_up()
+        with self._writing:
+            self._lacking = dict.fromkeys(self._lacking, 1)
+
     def _begin(self, run: BlockRun, pool: BlockingPool, rank: int, recompute_ms: int) -> None:
         if not run.keys:
             self.give_up()

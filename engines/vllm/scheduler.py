@@ -126,6 +126,8 @@ class SchedulerSide:
         """Whether the pool is not used, because the engine's weights may have changed."""
         self._drops_waiting = False
         """Whether the workers are to forget what waits to be stored."""
+        self._voids: list[str] = []
+        """Requests of which the workers are to forget what they load."""
         self._generation = 0
         """Number of the generation of the engine's weights."""
         self._left_adapters: set[str] = set()
@@ -218,6 +220,7 @@ class SchedulerSide:
         jobs = Jobs(step.number, self._loads, given=self._given + grown, is_sure=step.is_sure)
         self._loads, self._given = [], []
         jobs.drops_waiting, self._drops_waiting = self._drops_waiting, False
+        jobs.voids, self._voids = self._voids, []
         jobs.generation = self._generation
         computing = (
             self._tracked[name].request for name in output.num_scheduled_tokens if name in self._tracked
@@ -302,6 +305,8 @@ class SchedulerSide:
 
     def _leave_request(self, tracked: _Tracked) -> None:
         self._end_lookup(tracked)
+        if tracked.load is not None:
+            self._voids.append(tracked.request.request_id)
         tracked.keys, tracked.is_new = None, True
 
     def _resume(self) -> bool:

@@ -90,7 +90,7 @@ class WorkerSide:
         self._left_generation = self._generation
         self._outbox.drop_waiting()
         for load in self._loads.values():
-            load.give_up()
+            load.void()
 
     def adapter_changed(self, name: str) -> None:
         """Nothing: what is loaded of an adapter is compared with each run of blocks."""
@@ -100,6 +100,8 @@ class WorkerSide:
         self._generation = jobs.generation
         if jobs.drops_waiting:
             self._outbox.drop_waiting()
+        for request_id in self._loads.keys() & set(jobs.voids):
+            self._loads[request_id].void()
         self._outbox.take_back(jobs.given)
         self._outbox.decide(jobs.settled, jobs.dropped)
 

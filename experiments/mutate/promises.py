@@ -18,6 +18,7 @@ _STORE: Final = (
     "client/lifetimes",
     "client/hints",
     "ssd_reader",
+    "storage/storage",
 )
 
 _HOSTLIB: Final = {

@@ -153,10 +153,9 @@ class Exchange:
         self.pump_soon()
 
     def again(self, request: Request[Any]) -> None:
-        """Send a request that was answered wrongly again, before all others."""
+        """Send a request that was answered wrongly again, before all others, when all that came is taken."""
         assert request.lane is not None
         request.lane.again(request)
-        self.pump_soon()
 
     def settle(self, request: Request[Any], message: wire.Message, now_s: float) -> None:
         """Settle a request that is answered."""

@@ -164,7 +164,7 @@ class Joining:
         self.unsure.discard(place)
         if not self._settled:
             self._fresh[place] = None
-            if len(self._fresh) > 2 * FRESH_LOOK and len(self._fresh) & (FRESH_LOOK - 1) == 0:
+            if not len(self._fresh) % FRESH_LOOK:
                 self._fresh = {one: None for one in self._fresh if one in self._store}
 
     def is_fresh(self, place: Place) -> bool:

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from v1model.errors import CompileError
+from v1model.errors import C_LIMIT, CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -159,6 +159,8 @@ def check(process: subprocess.Popen[str], what: str) -> None:
     """Waits for a C compiler; CompileError with its words if it failed."""
     _, errors = process.communicate()
     _compilers.running.discard(process)
+    if C_LIMIT.search(errors):
+        raise CompileError(f"{what} takes more time or memory to compile than the C compiler may have")
     if process.returncode:
         raise CompileError(f"the C compiler failed on {what}:\n{errors.strip()[:4000]}")
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from v1model.errors import CompileError
+from v1model.errors import C_LIMIT, CompileError
 from v1model.frontend.ast import Span
 from v1model.frontend.dialects import architecture_hint
 
@@ -40,8 +40,6 @@ _COMMENT = re.compile(
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)"
 )
-
-_LIMIT = re.compile(r"signal terminated program|out of memory|virtual memory exhausted")
 
 
 class PreprocessorError(CompileError):
@@ -118,6 +116,6 @@ def _preprocessor_error(path: Path, stderr: str) -> PreprocessorError:
             span = Span(match["file"], int(match["line"]), int(match["column"] or 1))
             text = match["text"].removeprefix("#error ").strip('"')
             return PreprocessorError(text, span, architecture_hint(text.partition(":")[0]))
-    if _LIMIT.search(stderr):
+    if C_LIMIT.search(stderr):
         return _too_much(path)
     return PreprocessorError(f"{path}: the C preprocessor failed: {stderr.strip() or 'no message'}")

@@ -14,7 +14,7 @@ enum {
     RING_BLOCK_BYTES = 1 << 16,
     RING_BYTES = 4 << 20,       /* of each of the first RING_LARGE_PORTS ports */
     RING_FEWER_BYTES = 1 << 19, /* of the others: a ring is memory that can't be swapped out */
-    RING_LEAST_SLOTS = 128,
+    RING_LEAST_SLOTS = 256,
     RING_LARGE_PORTS = 16,
 };
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import select
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -169,6 +169,23 @@ def test_numbers_of_another_type_are_another_object(pool_settings: dict[str, obj
             while (bitmap := adapter.query_load_result(task)) is None:
                 wait_for(adapter.get_load_event_fd())
             assert bitmap.test(0) is is_found
+    finally:
+        adapter.close()
+
+
+@dataclass(frozen=True)
+class LaterKey(ObjectKey):  # type: ignore[misc] # lmcache is not in the project's environment
+    """A name as a later LMCache may have it."""
+
+    adapter: str = ""
+
+
+def test_whatever_lmcache_names_a_chunk_by_is_part_of_its_name(pool_settings: dict[str, object]) -> None:
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        one, other = (LaterKey(b"hash", "a/model", 0, adapter=name) for name in ("sql", "chat"))
+        assert store(adapter, [one]).is_successful()
+        assert found(adapter, [one, other]) == [True, False]
     finally:
         adapter.close()
 

@@ -126,6 +126,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object
         "load_format": "auto",
         "port": 30000,
         "context_length": 4096,
+        "hicache_storage_backend": "dynamic",
     }
     monkeypatch.setattr(names, "_options", lambda: given)
     monkeypatch.setattr(names, "process_start_s", time.time)
@@ -146,6 +147,17 @@ def test_pages_of_another_order_have_another_name(options: dict[str, object]) ->
     assert name() == name()
     for changes in ({"dtype": torch.bfloat16}, {"page_size": 32}, {"head_num": 2}, {"layer_num": 2}):
         assert name(**changes) != name()
+
+
+def test_a_backend_that_a_running_server_gets_shares_with_nobody(options: dict[str, object]) -> None:
+    """Nobody noticed whether its weights changed before. SGLang writes down the backend when it is there."""
+    from engines.sglang.names import begin_naming
+
+    options["hicache_storage_backend"] = None
+    naming = begin_naming(HostPool())
+    options["hicache_storage_backend"] = "dynamic"
+    with pytest.raises(KeySpaceError, match="may have changed before"):
+        naming.result(60)
 
 
 def test_servers_share_by_the_content_of_their_models(options: dict[str, object], tmp_path: Path) -> None:
@@ -356,6 +368,34 @@ def test_a_server_whose_weights_change_leaves_the_pool_until_it_is_cleared(
         assert not storage.exists("a")
         assert storage.set("b", page)
         assert storage.exists("b")
+    finally:
+        storage.close()
+
+
+@pytest.mark.parametrize("clears", [False, True])
+def test_pages_that_are_on_their_way_while_weights_change_are_not_used(
+    pool_settings: dict[str, object],
+    updater: Any,
+    options: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+    clears: bool,
+) -> None:
+    storage = backend(pool_settings)
+    try:
+        storage.register_mem_pool_host(HostPool())
+        storage._naming.exception(60)
+        assert storage.set("a", torch.randn(PAGE))
+        load = storage._pool.load
+
+        def load_slowly(items: Any) -> list[bool]:
+            updater.update_weights_from_disk("there")
+            if clears:
+                storage.clear()
+            arrived: list[bool] = load(items)
+            return arrived
+
+        monkeypatch.setattr(storage._pool, "load", load_slowly)
+        assert storage.get("a", torch.zeros(PAGE)) is None
     finally:
         storage.close()
 

@@ -396,6 +396,30 @@ class TestNewWeights:
         check(engine)
         assert len(engine.pool.objects) == 2 * len(stored)
 
+    @pytest.mark.parametrize("change", ["weights", "adapter"])
+    @pytest.mark.parametrize("has_arrived", [False, True])
+    def test_what_is_on_its_way_while_weights_change_is_computed(
+        self, change: str, has_arrived: bool
+    ) -> None:
+        """Otherwise a request that has not begun would be computed on KV of the former weights."""
+        first = EngineModel(PoolInHand())
+        first.add("a", PROMPT)
+        first.run()
+        second, pool = another(first, background=True), first.pool
+        pool.answers_at_once = False
+        second.add("b", PROMPT, adapter="sql" if change == "adapter" else None)
+        second.step()  # it is looked for
+        pool.happen()
+        second.step()  # and is on its way
+        if has_arrived:
+            pool.happen()
+        if change == "adapter":
+            second.side.adapter_changed("sql")
+        else:
+            second.change_weights()
+        second.run()
+        assert pool.failed == [block_key(first, number) for number in range(4)]
+
     def test_an_engine_that_holds_nothing_goes_on_at_once(self) -> None:
         engine = EngineModel(PoolInHand())
         engine.change_weights()

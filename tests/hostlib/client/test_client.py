@@ -84,7 +84,9 @@ async def test_a_whole_chain_arrives() -> None:
     fetched = await world.client.get_chain(refs(40))
     assert [block.key for block in fetched.blocks] == keys(40)
     assert fetched.ended_by is None
-    assert world.client.stats.from_home == 40 * FRAGMENTS
+    stats = world.client.stats
+    assert (stats.from_home, stats.from_pool, stats.merged) == (40 * FRAGMENTS, 0, 0)
+    assert (stats.blocks_fetched, len(world.client.get_latencies_s)) == (40, 40)
 
 
 @in_virtual_time

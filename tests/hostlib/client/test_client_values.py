@@ -58,6 +58,22 @@ async def test_merged_replies_with_another_nodes_sequence_are_taken() -> None:
     assert (stats.from_pool, stats.from_home, stats.merged) == (1, 3, 3)
 
 
+@in_virtual_time
+async def test_what_comes_together_is_counted_by_where_it_came_from() -> None:
+    world = World()
+    key = keys(1)[0]
+    home = home_of(key, HOMES)
+    task = asyncio.create_task(world.client.get(refs(1)[0]))
+    await asyncio.sleep(0)
+    flags = [0, wire.FLAG_FROM_POOL, wire.FLAG_FROM_POOL, wire.FLAG_MERGED]
+    burst = [wire.encode(value_of(key, fragment, flags[fragment])) for fragment in range(FRAGMENTS)]
+    world.network.deliver_burst(home, NODE, burst[:1])
+    world.network.deliver_burst(home, NODE, burst[1:])
+    await task
+    stats = world.client.stats
+    assert (stats.from_pool, stats.from_home, stats.merged) == (2, 2, 1)
+
+
 @pytest.mark.parametrize("other_first", [True, False])
 @in_virtual_time
 async def test_fragments_of_another_write_are_not_mixed_in(other_first: bool) -> None:

@@ -188,3 +188,42 @@ async def test_who_hears_of_another_list_asks_the_controller_for_the_newest() ->
     tell(world, list(NODES), 6)
     assert await had(world, asks=False)
     assert hellos() == before + 1
+
+
+@both
+@in_virtual_time
+async def test_who_was_busy_when_it_was_asked_before_may_not_be_so_when_all_are_asked(asks: bool) -> None:
+    """A home that is busy now is not waited for: the other one is asked at once."""
+    world = World(homes=NODES[:2], replicas=2)
+    for home in NODES[:2]:
+        world.network.ports[home].set_receiver(lambda address, datagrams: None)
+    first, second = order(world)
+    read = asyncio.create_task(had(world, asks))
+
+    async def says(home: str, op: int, reason: int = 0) -> list[str]:
+        """Whom the client asks next."""
+        await asyncio.sleep(0.005)
+        world.network.log.clear()
+        reply = wire.Message(
+            op,
+            keys(1)[0],
+            0,
+            0,
+            wire.FLAG_BYPASS,
+            generation=reason,
+            sequence=1 << 20,
+            tenant=TENANT,
+            epoch=7,
+        )
+        world.network.deliver(home, NODE, wire.encode(reply))
+        await asyncio.sleep(0.005)
+        return list(asked(world))
+
+    assert await says(first, wire.OP_REFUSED, wire.REFUSED_BUSY) == [second]
+    assert await says(second, wire.OP_REFUSED, wire.REFUSED_BUSY) == []
+    assert await says(second, wire.OP_NOT_FOUND) == [first]
+    assert await says(first, wire.OP_NOT_FOUND) == [first]  # as one of all
+    assert await says(first, wire.OP_REFUSED, wire.REFUSED_BUSY) == [second]
+    assert await says(second, wire.OP_NOT_FOUND) == [first]
+    await says(first, wire.OP_NOT_FOUND)
+    assert not await read

@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError
 from hostlib.protocol.homes import home_of
-from hostlib.protocol.members import EPOCHS, MAX_NODES, Member, Members, State, hello, is_later, next_epoch
+from hostlib.protocol.members import (
+    EPOCHS,
+    MAX_NODES,
+    REFUSED_LISTS,
+    REFUSED_S,
+    Member,
+    Members,
+    Refused,
+    State,
+    hello,
+    is_later,
+    next_epoch,
+)
 
 ADDRESSES = [f"10.0.0.{n}" for n in range(1, 7)]
 KEYS = [bytes([n]) * 16 for n in range(200)]
@@ -110,3 +122,24 @@ def test_hello_says_which_list_one_has_and_whether_one_has_caught_up() -> None:
     message = wire.decode(wire.encode(hello(Members(0x1FE, 1, ()), caught_up=True)))
     assert (message.op, message.epoch, bool(message.flags & wire.FLAG_HELD)) == (wire.OP_HELLO, 0xFE, True)
     assert not hello(Members(0, 1, ()), caught_up=False).flags
+
+
+def test_states_are_numbers_on_the_wire() -> None:
+    assert {state.name: state.value for state in State} == {"UP": 0, "JOINING": 1, "DOWN": 2}
+
+
+def test_an_earlier_list_is_taken_if_no_other_is_heard_for_a_while() -> None:
+    assert (REFUSED_LISTS, REFUSED_S) == (3, 5.0)
+    refused = Refused()
+    assert not refused.takes(7, 7, 0.0)
+    assert [refused.takes(5, 7, at_s) for at_s in (1.0, 2.0, 5.9, 6.0)] == [False, False, False, True]
+    assert [refused.takes(5, 7, at_s) for at_s in (7.0, 12.5, 12.5)] == [False, False, True]
+    assert [refused.takes(0, 7, at_s) for at_s in (20.0, 21.0, 26.0)] == [False] * 3  # no controller's
+
+
+@pytest.mark.parametrize("heard", [7, 8])
+def test_a_list_that_is_as_late_has_the_while_begin_anew(heard: int) -> None:
+    refused = Refused()
+    assert not refused.takes(5, 7, 0.0)
+    assert refused.takes(heard, 7, 1.0) == (heard == 8)
+    assert [refused.takes(5, 7, at_s) for at_s in (5.5, 6.0, 7.0, 10.5)] == [False, False, False, True]

@@ -10,9 +10,11 @@ import pytest
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import State
+from hostlib.storage import joining
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from tests.asynchronous import in_virtual_time, until
+from tests.hostlib.sealed import place
 from tests.hostlib.world import World, content, key, put_all, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
@@ -140,6 +142,35 @@ async def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of
     world.announce(JOINING, DOWN, UP)
     await asyncio.sleep(5)
     assert world.nodes[home].joining.caught_up
+
+
+@in_virtual_time
+async def test_who_has_no_peers_has_missed_nothing() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await world.client.put(ref(1), content(1), durable=True)
+    world.kill(home)
+    node = world.restart(home)
+    node.start()
+    assert not node.joining.in_doubt
+
+
+@in_virtual_time
+async def test_of_blocks_that_came_meanwhile_those_that_left_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(joining, "FRESH_LOOK", 8)
+    world = World(homes=2, replicas=2)
+    await put_all(world, 0, 3)
+    (home, *_) = world.nodes
+    node, held = world.nodes[home].joining, world.stores[home].places()
+    node.made(place(key(1000)))
+    assert not node.is_fresh(place(key(1000)))  # it is settled
+    node._settled = False
+    for one in (*held, *(place(key(number)) for number in range(1000, 1100))):
+        node.made(one)
+    assert all(map(node.is_fresh, held))
+    assert len(node._fresh) < 2 * 8
 
 
 @pytest.mark.parametrize("standin_is", [UP, DOWN])

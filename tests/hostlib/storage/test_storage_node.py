@@ -50,6 +50,44 @@ def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
     run_virtual(main())
 
 
+@in_virtual_time
+async def test_more_than_a_minute_of_work_is_said_as_the_most_that_can_be_said() -> None:
+    world = World(homes=1, dram_bytes=1)
+    ((home, node),) = world.nodes.items()
+    await put_all(world, 1)
+    node.set_ssd_rate(1.0)
+    get = wire.Message(wire.OP_GET, key(0), 0, 0, tenant=TENANT)
+    stat = wire.Message(wire.OP_STAT, key(1), 0, 0, tenant=TENANT)
+    for asked in (get, stat):
+        world.network.deliver(NODE, home, wire.encode(asked))
+    ((_, found),) = world.sent(home, wire.OP_FOUND)
+    assert found.backlog_ms == 0xFFFF
+
+
+@in_virtual_time
+async def test_a_deletion_is_answered_with_what_was_asked_for() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    stone = Tombstone(place(key(1)), 5, bytes(16))
+    world.network.deliver(NODE, home, delete_message(stone, FRAGMENTS, 77))
+    await asyncio.sleep(0.1)
+    ((to, done),) = world.sent(home, wire.OP_DELETED)
+    asked = wire.Message(wire.OP_DELETED, key(1), 0, FRAGMENTS, sequence=77, tenant=TENANT, content=5)
+    assert (to, done) == (NODE, asked)
+
+
+@in_virtual_time
+async def test_a_question_is_no_order_whatever_its_other_fields_say() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await world.client.put(ref(1), content(1))
+    question = wire.Message(wire.OP_STAT, key(1), 0, 0, backlog_ms=Hint.EXPIRE, generation=1, tenant=TENANT)
+    world.network.deliver(NODE, home, wire.encode(question))
+    ((_, found),) = world.sent(home, wire.OP_FOUND)
+    assert (found.flags, found.fragments) == (0, FRAGMENTS)
+    assert world.stores[home].lifetimes.next_s() is None
+
+
 def test_a_busy_home_is_left_for_the_replica_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         world = World(homes=2, replicas=2, dram_bytes=1)

@@ -9,6 +9,8 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.content import block_content, derivation, derived_write
+from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
+from hostlib.storage.lifetimes import Lifetime
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from hostlib.storage.store import BlockStore
@@ -265,3 +267,61 @@ async def test_a_clean_stop_puts_dram_on_disk() -> None:
     disk.power_cut(keep=False)
     again = make_store(disk)
     assert [read(again, number) for number in range(3)] == [content(number) for number in range(3)]
+
+
+@in_virtual_time
+async def test_what_is_read_ahead_is_counted_once_as_used_or_as_unused() -> None:
+    store = make_store(SimulatedDisk(), dram=4, ssd=4)
+    one = place(key(1))
+
+    async def read_ahead() -> None:
+        assert store.demote(one)
+        await store.load(one, ahead=True)
+
+    def counts() -> tuple[int, int, int]:
+        return store.stats.read_ahead, store.stats.read_ahead_hits, store.stats.read_ahead_unused
+
+    put(store, 1)
+    await read_ahead()
+    assert [read(store, 1) for _ in range(2)] == [content(1)] * 2
+    assert counts() == (1, 1, 0)
+    await read_ahead()
+    assert counts() == (2, 1, 0)
+    store.demote(one)
+    store.read_from_ssd(one)
+    store.demote(one)
+    assert counts() == (2, 1, 1)
+    await store.load(one, ahead=True)
+    store.drop(one)
+    put(store, 1)
+    store.demote(one)
+    assert counts() == (3, 1, 1)
+
+
+@in_virtual_time
+async def test_of_one_block_few_lifetimes_are_listed_and_those_the_newest() -> None:
+    store = make_store()
+    put(store, 1)
+    for number in range(MAX_OF_BLOCK + 3):
+        stone = Tombstone(place(key(1)), WRITE, bytes([number]) * 16)
+        store.lifetimes.begin(Lifetime(1e12, stone, FRAGMENTS), lambda error: None)
+    store.lifetimes.begin(
+        Lifetime(1e12, Tombstone(place(key(1)), WRITE + 1, bytes(16)), 1), lambda error: None
+    )
+    store.lifetimes.begin(Lifetime(1e12, Tombstone(place(key(2)), WRITE, bytes(16)), 1), lambda error: None)
+    listed = [one.stone.proof[0] for one in store.lifetimes_of_held()]
+    assert listed == list(reversed(range(3, MAX_OF_BLOCK + 3)))
+
+
+@in_virtual_time
+async def test_all_places_are_those_in_memory_and_on_the_disk() -> None:
+    """Peers copy by them."""
+    store = make_store(SimulatedDisk(), dram=1, ssd=4)
+    for number in range(3):
+        put(store, number)
+    assert store.on_ssd_only(place(key(0)))
+    assert store.places() == {place(key(number)) for number in range(3)}
+    assert store.tenants() == {TENANT}
+    in_memory = make_store()
+    put(in_memory, 1)
+    assert in_memory.places() == {place(key(1))}
