@@ -266,7 +266,7 @@ async def test_a_node_whose_every_answer_comes_from_the_pool_never_times_out() -
     world = World(options=ClientOptions(LaneOptions(deadline_s=0.5)))
     QuickPool(world, set(keys(40)), home_s=0.0)
     loop = asyncio.get_running_loop()
-    while loop.time() < 2:
+    while loop.time() < 0.7:
         chains = (world.client.get_chain(refs(40)), world.client.get_chain(refs(20)))
         assert [len(chain.blocks) for chain in await asyncio.gather(*chains)] == [40, 20]
     stats = world.client.stats
