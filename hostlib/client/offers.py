@@ -258,21 +258,21 @@ class Offers:
         lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
         self._exchange.ask(lane, [one for one in leg.requests if one.lane is None and not one.done])
 
+    def _leg(self, key: bytes, address: str) -> Leg | None:
+        """Return what a home has to acknowledge of a block; None for nothing."""
+        legs = self.active[key].legs if key in self.active else ()
+        return next((leg for leg in legs if leg.member.address == address and not leg.held), None)
+
     def _on_ack(self, message: wire.Message, address: str, now_s: float) -> None:
-        offer = self.active.get(message.key)
-        leg = None
-        if offer is not None and message.tenant == self._seal.tenant:
-            leg = next((one for one in offer.legs if one.member.address == address), None)
+        leg = self._leg(message.key, address)
+        if leg is None or message.tenant != self._seal.tenant or message.fragment >= leg.offer.fragments:
+            self.stats.late += 1
+            return
+        offer = leg.offer
         # It may be late, of an earlier PUT of this block that asked for less.
-        asked = wire.FLAG_HELD | (wire.FLAG_DURABLE if offer is not None and offer.durable else 0)
+        asked = wire.FLAG_HELD | (wire.FLAG_DURABLE if offer.durable else 0)
         held = message.flags & asked == asked
-        if (
-            offer is None
-            or leg is None
-            or leg.held
-            or message.fragment >= offer.fragments
-            or (message.content != offer.write and not held)
-        ):
+        if message.content != offer.write and not held:
             self.stats.late += 1
             return
         self._settle(offer, leg, leg.requests[message.fragment], message, now_s)
@@ -286,10 +286,10 @@ class Offers:
         self, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
     ) -> Taken | None:
         """As `_on_ack` for each of a run that says of one block's fragments that they were received."""
-        offer = self.active.get(wire.key_of(datagrams[at]))
-        leg = next((one for one in offer.legs if one.member.address == address), None) if offer else None
-        if offer is None or leg is None or leg.held:
+        leg = self._leg(wire.key_of(datagrams[at]), address)
+        if leg is None:
             return None
+        offer = leg.offer
         is_first = leg is offer.legs[0] or leg.alone
         target_ms = 0xFFFF if is_first else self._exchange.options.lane.target_backlog_ms
         taken = self._exchange.core.take_acks(

@@ -226,6 +226,25 @@ async def test_who_returns_while_it_is_deleted_is_told_too() -> None:
 
 
 @in_virtual_time
+async def test_who_falls_and_returns_while_another_is_waited_for_is_told_at_once() -> None:
+    world = World(replicas=2)
+    fallen, waited_for = world.homes(1)
+    await world.client.put(ref(1), content(1), replicas=2)
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    deletion = asyncio.ensure_future(world.client.delete(ref(1)))
+    await asyncio.sleep(0.0045)  # they are being told
+    world.network.dead |= {fallen, waited_for}
+    world.announce(*(DOWN if one.address == fallen else UP for one in world.members.nodes))
+    await asyncio.sleep(0.15)
+    world.announce(UP, UP, UP)
+    world.network.dead.clear()
+    assert await deletion
+    assert not world.holders(1)
+    assert 0.15 < loop.time() - began_s < 0.35
+
+
+@in_virtual_time
 async def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_asks_for_each_block() -> None:
     world = World(replicas=2, controller="10.255.255.254")
     gone = absent_home(world)

@@ -311,3 +311,17 @@ async def test_of_one_block_few_lifetimes_are_listed_and_those_the_newest() -> N
     store.lifetimes.begin(Lifetime(1e12, Tombstone(place(key(2)), WRITE, bytes(16)), 1), lambda error: None)
     listed = [one.stone.proof[0] for one in store.lifetimes_of_held()]
     assert listed == list(reversed(range(3, MAX_OF_BLOCK + 3)))
+
+
+@in_virtual_time
+async def test_all_places_are_those_in_memory_and_on_the_disk() -> None:
+    """Peers copy by them."""
+    store = make_store(SimulatedDisk(), dram=1, ssd=4)
+    for number in range(3):
+        put(store, number)
+    assert store.on_ssd_only(place(key(0)))
+    assert store.places() == {place(key(number)) for number in range(3)}
+    assert store.tenants() == {TENANT}
+    in_memory = make_store()
+    put(in_memory, 1)
+    assert in_memory.places() == {place(key(1))}
