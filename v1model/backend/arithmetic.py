@@ -87,12 +87,15 @@ def _comparison(operator: str, values: tuple[str, str], value_type: ir.Type) -> 
 
 
 def as_count(value: str, value_type: ir.Type) -> str:
-    """Return an index, or how far to shift, as a uint64_t; UINT64_MAX stands for all that is too large."""
+    """Return an index, or how far to shift, as a uint64_t; UINT64_MAX stands for all that is too large, and
+    for what is negative."""
     width = value_width(value_type)
     if is_wide(value_type):
         return f"wide_shift_amount({value}, {width})"
     if width > NARROW_BITS:
         return f"({value} >> 64 ? UINT64_MAX : (uint64_t){value})"
+    if _signed(value_type):
+        return f"(sign64({value}, {width}) < 0 ? UINT64_MAX : {value})"
     return value
 
 

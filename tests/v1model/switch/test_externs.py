@@ -112,6 +112,23 @@ def test_indices_beyond_64_bits_are_out_of_range(make: Make, width: int) -> None
     assert switch.inject(1, frame(1, 0))[0].data[-2:] == b"\0\7"
 
 
+def test_negative_indices_are_out_of_range(make: Make) -> None:
+    """Their bits alone would be an index of the last cells."""
+    switch = make(
+        headers="t_t[4] stack;",
+        ingress_declarations="register<bit<8>, int<8>>(256) r;",
+        ingress="""
+            r.write((int<8>)hdr.h.a, 5);
+            hdr.stack[1].setValid();
+            hdr.stack[3].setValid();
+            hdr.stack[(int<3>)(bit<3>)hdr.h.a].kind = 7;
+            hdr.stack[(int<2>)(bit<2>)hdr.h.a].kind = 9;""",
+    )
+    assert switch.inject(1, frame(0xFF))[0].data[-2:] == b"\0\0"
+    assert switch.inject(1, frame(1))[0].data[-2:] == b"\x09\0"
+    assert [i for i in range(256) if switch.register("MyIngress.r", i)] == [1]
+
+
 def test_counters_count_the_bytes_that_came_in(make: Make) -> None:
     switch = make(
         ingress_declarations="counter<bit<8>>(4, CounterType.packets_and_bytes) c;",
