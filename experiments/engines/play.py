@@ -36,23 +36,27 @@ class Play:
             yield self._measure(RECOMPUTE, alone)
         with ExitStack() as until_the_end:
             engines: dict[str, Engine] = {}
-            for _ in range(self._options.rounds):
-                for mode in self._options.modes:
-                    if mode in (STORAGE, POOL):
-                        yield self._connected(mode, engines, until_the_end)
-                    elif mode == LMCACHE:
-                        yield self._lmcache()
-                    elif mode == MOONCAKE:
-                        yield self._mooncake()
+            turns = [mode for _ in range(self._options.rounds) for mode in self._options.modes]
+            last = max((at for at, mode in enumerate(turns) if mode in (STORAGE, POOL)), default=0)
+            for at, mode in enumerate(turns):
+                if mode in (STORAGE, POOL):
+                    yield self._connected(mode, engines, until_the_end, is_last=at == last)
+                elif mode == LMCACHE:
+                    yield self._lmcache()
+                elif mode == MOONCAKE:
+                    yield self._mooncake()
 
-    def _connected(self, mode: str, engines: dict[str, Engine], until_the_end: ExitStack) -> str:
-        """The engines look for the network when they start, and stay for the other modes and rounds."""
+    def _connected(
+        self, mode: str, engines: dict[str, Engine], until_the_end: ExitStack, *, is_last: bool
+    ) -> str:
+        """The engines look for the network when they start, and stay for the other modes and rounds. What they
+        load is damaged after the last one."""
         with self._stage.mode(mode):
             if not engines:
                 transfer = {node: self._stage.connector(node) for node in NODES}
                 engines.update(until_the_end.enter_context(self._engines(transfer)))
             self._measure(mode, engines)
-            if mode == POOL:
+            if is_last:
                 self.damaged = self._damage(engines)
         return mode
 
