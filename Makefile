@@ -141,7 +141,7 @@ corpus: $(READY) ## what the compiler says of every v1model program below DIR
 	@$(WEIR) corpus $(DIR)
 
 test: $(READY_ALL) $(SHELL_READY) ## every test that this machine can run
-	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rR --durations=20 tests
+	@$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -rR --durations=20 tests
 
 test-slow: $(READY_ALL) ## the tests that take long (Prometheus, tshark, a browser, from Debian), and made-up examples by the hundred
 	@sh scripts/test-slow-setup.sh

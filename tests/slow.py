@@ -9,5 +9,11 @@ import pytest
 
 
 def rest_slow(quick: Collection[object], everything: Iterable[object]) -> list[Any]:
-    """Return all parameters; those that are not in `quick` have the marker slow."""
-    return [one if one in quick else pytest.param(one, marks=pytest.mark.slow) for one in everything]
+    """Return all parameters, those not in `quick` with the marker slow; a tuple is several values."""
+    return [
+        one if one in quick else pytest.param(*_values(one), marks=pytest.mark.slow) for one in everything
+    ]
+
+
+def _values(one: object) -> tuple[object, ...]:
+    return one if isinstance(one, tuple) else (one,)

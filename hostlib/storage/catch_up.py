@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Block, Place
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from hostlib.protocol.members import Member
     from hostlib.transport.transport import Transport
 
-TRIES = 8
-AGAIN_S = 0.1
-MAX_AGAIN_S = 0.5
+TRIES: Final = 8
+AGAIN_S: Final = 0.1
+MAX_AGAIN_S: Final = 0.5
 """After the first try; each further one waits twice as long, up to this: peers that start together find each
 other soon."""
-WINDOW_FRAGMENTS = 16
-BLOCKS_AT_ONCE = 4
-PATIENCE_S = 60.0
-FRAGMENT_S = 0.01
-MAX_EARNED_S = 600.0
-MAX_STRANGERS_ENTRIES = 65_536
+WINDOW_FRAGMENTS: Final = 16
+BLOCKS_AT_ONCE: Final = 4
+PATIENCE_S: Final = 60.0
+FRAGMENT_S: Final = 0.01
+MAX_EARNED_S: Final = 600.0
+MAX_STRANGERS_ENTRIES: Final = 65_536
 """What peers list that are no homes of it waits for the homes' lists; the rest is left to the next pass."""
-ROOM_LOOK_S = 0.01
+ROOM_LOOK_S: Final = 0.01
 """How often a disk that is behind is looked at."""
 
 

@@ -70,7 +70,7 @@ class GroupCommit:
         self.commits = 0
         self._disk = disk
         self._options = options or CommitOptions()
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = ThreadPoolExecutor(1, "commit")
         self._run = run or self._in_thread
         self._waiting: dict[bytes, _Write | _Note] = {}
         self._writing: dict[bytes, _Write | _Note] = {}
@@ -136,9 +136,7 @@ class GroupCommit:
         """Write and sync all that waits, now and blocking; DiskError. For a clean stop: nobody is told."""
         if self._task is not None:
             self._task.cancel()
-        if self._threads is not None:
-            self._threads.shutdown(wait=True)
-            self._threads = None
+        self._threads.shutdown(wait=True)
         writing = {name: write for name, write in self._writing.items() if name not in self._deletes}
         left = {**writing, **self._waiting}
         self._disk.write([(name, None) for name in self._deletes])
@@ -225,6 +223,4 @@ class GroupCommit:
                 done(error)
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(1, "commit")
         await asyncio.get_running_loop().run_in_executor(self._threads, work)

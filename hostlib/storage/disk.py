@@ -8,6 +8,7 @@ tests.
 from __future__ import annotations
 
 import errno
+import fcntl
 import logging
 import os
 import shutil
@@ -77,6 +78,10 @@ class LmdbDisk:
         """Held by who reads, and by who opens the environment anew."""
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(directory)
+        except OSError as error:
+            raise ConfigError(f"SSD directory {directory}: {error}") from None
+        try:
             self._deaths = Deaths(directory / "died.txt", counts_deaths)
             reason = self._what_is_wrong()
             try:
@@ -89,6 +94,7 @@ class LmdbDisk:
                 self._put_aside(str(error))
                 self._env = self._open()
         except (OSError, lmdb.Error) as error:
+            os.close(self._lock)
             raise ConfigError(f"SSD directory {directory}: {error}") from None
 
     def write(self, batch: Batch) -> None:
@@ -149,6 +155,9 @@ class LmdbDisk:
             self._env.close()
         self._deaths.forget()
         self._deaths.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _open(self) -> lmdb.Environment:
         with self._deaths.noticed():
@@ -186,3 +195,18 @@ class LmdbDisk:
             aside.unlink()  # a new one would not have the room
             kept = "it is deleted, as there is no room for another beside it"
         log.warning("%s is damaged (%s): %s, and what it held is copied from replicas", file, reason, kept)
+
+
+def _lock(directory: Path) -> int:
+    """Return a descriptor that keeps other storage nodes off the directory until it is closed."""
+    lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        if isinstance(error, BlockingIOError):
+            raise ConfigError(
+                f"SSD directory {directory}: another storage node uses it; give each its own (ssd_dir)"
+            ) from None
+        raise
+    return lock

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SETTLED_S = 3.0
+SETTLED_S: Final = 3.0
 """After a new list of members, every host knows it: the controller has told each of them twice."""
-PASSES = 30
+PASSES: Final = 30
 """Through the lists of all peers, at most."""
-PASS_AGAIN_S = 1.0
-DOUBT_S = 30.0
+PASS_AGAIN_S: Final = 1.0
+DOUBT_S: Final = 30.0
 """So long a node that returns waits for a peer to say what was deleted meanwhile, or to say more of it."""
-FRESH_LOOK = 1 << 12
+FRESH_LOOK: Final = 1 << 12
 """After so many more fresh blocks those are forgotten that left."""
-MAX_RECENT_LISTS = 4
+MAX_RECENT_LISTS: Final = 4
 """Lists that were replaced less than SETTLED_S ago: who does not know the newest yet PUTs by one of them."""
 
 

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.root
 
 BLOCKS = 24
 """Baselines need twenty."""
-ACCESSES = 160
+ACCESSES = 60
 LIVE = ("reuse",)
 """One that learns. That any policy decides a trace again is tested in
 test_invariants.py without a switch."""

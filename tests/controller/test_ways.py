@@ -189,6 +189,14 @@ def test_without_r_others_none_is_thrown_out_for_what_is_lost() -> None:
     assert [world.state(store) for store in world.stores] == [State.UP] * 2
 
 
+def test_of_two_the_one_that_nothing_reaches_is_down_at_once_all_the_same() -> None:
+    world = World(stores=2)
+    world.run(5.0)
+    world.carries = lambda store, there: store != ONE or not there
+    world.run(CALM_S + 6 * ALARMED_S + 2 * SILENCE_S)
+    assert [world.state(store) for store in world.stores] == [State.DOWN, State.UP]
+
+
 def test_a_controller_that_was_held_up_blames_no_way(world: World) -> None:
     world.now_s += 10.0
     world.run(0.5)

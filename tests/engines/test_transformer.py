@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from hostlib.storage.store import BlockStore
 from hostlib.transport.transport import Transport
 from tests.engines.switched import PipedPort, SwitchedNetwork, attach
 from tests.engines.transformer import BLOCK_TOKENS, KV_SHAPE, SPACE, Decoder
+from tests.p4.conftest import PROGRAM, ROOMY
 from tests.p4.rig import NODES, STORE, TENANT, Rig, ip
 from v1model.backend import CompiledProgram
 from v1model.compile import compile_p4
@@ -35,8 +35,7 @@ FRAGMENTS = fragment_count(SPACE.block_bytes)
 
 @pytest.fixture(scope="module")
 def compiled() -> CompiledProgram:
-    program = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
-    return compile_p4(program, defines={"POOL_SLOTS": "128", "POOL_BLOCKS": "16"})
+    return compile_p4(PROGRAM, defines=ROOMY)
 
 
 def pool_at(transport: Transport, node: int) -> KvPool:

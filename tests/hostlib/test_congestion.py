@@ -23,6 +23,7 @@ from hostlib.storage.store import BlockStore
 from tests.hostlib.flows import BOTH, STORE_TO_NODES, STORES_TO_NODE, Flow, Keys, fairness_of, groups
 from tests.hostlib.sealed import SEAL, TENANT
 from tests.hostlib.shaped import ShapedNetwork
+from tests.slow import rest_slow
 
 NODES, STORES = 16, 8
 BLOCKS, FRAGMENTS = 8, 16
@@ -69,7 +70,7 @@ async def shown(pattern: str, rate_bit_s: float, options: ClientOptions = USUAL)
     return Shown(network.drops / network.packets, fairness, min(used))
 
 
-@pytest.mark.parametrize("rate_bit_s", [5e6, 20e6, 100e6])
+@pytest.mark.parametrize("rate_bit_s", rest_slow([5e6], [5e6, 20e6, 100e6]))
 @pytest.mark.parametrize("pattern", [STORES_TO_NODE, STORE_TO_NODES, BOTH])
 def test_nodes_that_begin_at_the_same_microsecond_lose_nothing_and_use_and_share_links(
     pattern: str, rate_bit_s: float

@@ -21,7 +21,7 @@ from hostlib.protocol.content import block_content
 from hostlib.protocol.errors import TransferError
 from hostlib.protocol.members import Members
 from hostlib.protocol.transfer import BlockRef
-from hostlib.transport.assembly import Assembly
+from hostlib.transport.assembly import FRAGMENT_BYTES, Assembly
 from hostlib.transport.transport import Receiver
 from tests.hostlib.bursts import Counting, spoil
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments
@@ -184,6 +184,25 @@ def test_a_flood_that_comes_in_runs_gives_way_to_itself(
     taken, block = assembly.add_run(write, len(puts), puts, len(puts) - 1, 1)
     assert (taken, block is not None) == (1, True)
     assert assembly.given_up == 92
+
+
+def test_who_sends_long_writes_in_runs_displaces_no_other_host(
+    compiled: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the bound on bytes the long writes take most, although they are fewer."""
+    monkeypatch.setattr(native, "core", lambda: compiled)
+    assembly = Assembly(100, 16 * FRAGMENT_BYTES)
+
+    def add(number: int, address: str, parts: slice) -> Block | None:
+        own = fragments(wire.OP_PUT, bytes([number]) * 16, block_content(bytes(16), 4 * wire.VALUE_BYTES))
+        puts = [wire.encode(message) for message in own][parts]
+        return assembly.add_run((TENANT, own[0].key, WRITE, address), len(own), puts, 0, len(puts))[1]
+
+    for number in range(1, 6):
+        assert add(number, "10.0.0.1", slice(1)) is None
+    for number in range(6, 50):
+        assert add(number, "10.0.0.2", slice(3)) is None
+    assert all(add(number, "10.0.0.1", slice(1, None)) is not None for number in range(1, 6))
 
 
 def test_nothing_is_read_beyond_what_is_there(compiled: Core) -> None:

@@ -95,6 +95,7 @@ def test_a_file_in_which_the_process_died_twice_is_put_aside(
         disk = LmdbDisk(directory, 1 << 20)
         assert len(list(disk.scan())) == 20
         disk._env.close()  # as of a process that was killed: that says nothing
+        os.close(disk._lock)
         with pytest.raises(subprocess.CalledProcessError) as died:
             subprocess.run([sys.executable, "-c", DIES, str(directory)], check=True, timeout=60)
         assert died.value.returncode == -signal.SIGBUS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from hostlib.storage.store import BlockStore
 from kvcodec import CODECS, decode, encode
 from tests.engines.switched import SwitchedNetwork
 from tests.kvcodec.blocks import CHOICES, block, layout
+from tests.p4.conftest import PROGRAM, ROOMY
 from tests.p4.rig import NODES, STORE, TENANT, Rig, ip, key_of
 from v1model.backend import CompiledProgram
 from v1model.compile import compile_p4
@@ -30,8 +30,7 @@ LAYOUT = layout(layers=2, kv_heads=2, head_dim=16)
 
 @pytest.fixture(scope="module")
 def compiled() -> CompiledProgram:
-    program = Path(__file__).resolve().parents[2] / "p4" / "weir.p4"
-    return compile_p4(program, defines={"POOL_SLOTS": "256", "POOL_BLOCKS": "32"})
+    return compile_p4(PROGRAM, defines=ROOMY)
 
 
 def test_chunks_come_out_of_the_switch_as_they_went_in_whatever_stands_before_them(

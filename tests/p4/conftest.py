@@ -19,6 +19,8 @@ SIZES = {
     "SKETCH_CELLS": 64,
     "VALUE_SIZE": wire.VALUE_BYTES,
 }
+ROOMY = {"POOL_SLOTS": "256", "POOL_BLOCKS": "32"}
+"""Sizes for tests of whole blocks, in other folders too: one build serves them all."""
 
 
 @pytest.fixture(scope="session")

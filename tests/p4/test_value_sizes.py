@@ -15,11 +15,11 @@ from tests.slow import rest_slow
 ROOT = Path(__file__).resolve().parents[2]
 CORE = tuple(f"tests/hostlib/test_native{of}.py" for of in ("", "_storage", "_puts"))
 OTHERS = [size for size in SIZES if size != DEFAULT_BYTES]
-SERVED = ("tests/p4/test_serve.py", "tests/p4/test_merge.py")
+SERVED = ("tests/p4/test_serve.py",)
 
 
 @pytest.mark.parametrize("size_bytes", rest_slow(SIZES[-1:], OTHERS))
-def test_the_program_serves_and_merges_values_of_every_size(size_bytes: int) -> None:
+def test_the_program_serves_values_of_every_size(size_bytes: int) -> None:
     run(size_bytes, *SERVED)
 
 

@@ -17,7 +17,7 @@ from topologies.certificates import SERVER_NAME, Certificates, make_certificates
 from topologies.engines import Embedded
 from topologies.process import end_process
 
-READY_S, REFUSED_S = 60, 3
+READY_S, REFUSED_S = 60, 1.5
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ import pytest
 from google.protobuf import json_format, text_format
 
 from tests.v1model.p4runtime.http2 import HalfOpen
+from v1model import p4c
 from v1model.protos.p4.config.v1 import p4info_pb2
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +52,19 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*arguments), cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
     )
+
+
+def compile_here(
+    capsys: pytest.CaptureFixture[str], *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
+    """The compile command in this process."""
+    words = list(map(str, arguments))
+    try:
+        code = p4c.main(words)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    said = capsys.readouterr()
+    return subprocess.CompletedProcess(words, code, said.out, said.err)
 
 
 def running_switch(*arguments: str | Path) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
@@ -96,20 +110,20 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return p4info, config
 
 
-def test_compile_says_where_a_program_is_wrong(tmp_path: Path) -> None:
+def test_compile_says_where_a_program_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "wrong.p4"
     program.write_text('#include "shared.p4"\nconst bit<VALUE> x = unknown;\n')
     include = tmp_path / "include"
     include.mkdir()
     (include / "shared.p4").write_text("const bit<8> y = 1;\n")
-    done = run("compile", program, "-I", include, "-D", "VALUE=8")
+    done = compile_here(capsys, program, "-I", include, "-D", "VALUE=8")
     assert done.returncode == 1
     assert f"{program}:2:" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_compile_of_a_file_that_is_not_there() -> None:
-    done = run("compile", "nowhere.p4")
+def test_compile_of_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    done = compile_here(capsys, "nowhere.p4")
     assert (done.returncode, done.stdout) == (1, "")
     assert "nowhere.p4: no such file" in done.stderr
 
@@ -229,22 +243,21 @@ def test_an_interface_that_vanishes_is_reported_and_survived() -> None:
         assert process.wait(timeout=60) == 0
 
 
-def test_compile_takes_p4c_s_options(tmp_path: Path) -> None:
+def test_compile_takes_p4c_s_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And says which of them do nothing."""
     build = tmp_path / "build"
     files = f"{build}/prog.p4info.txtpb,{build}/prog.p4info.bin,{build}/prog.p4info.json"
     arguments = ["--p4v", "16", "--target", "bmv2", "--arch", "v1model", "--p4runtime-files", files]
-    done = run(
-        "compile", *arguments, "--Wdisable=unused", "--emit-externs", "-o", build / "prog.json", PROGRAM
-    )
+    more: list[str | Path] = ["--Wdisable=unused", "--emit-externs", "-o", build / "prog.json"]
+    done = compile_here(capsys, *arguments, *more, PROGRAM)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "weir-p4c: --emit-externs makes no difference here\n"
     text = text_format.Parse((build / "prog.p4info.txtpb").read_text(), p4info_pb2.P4Info())
     assert p4info_pb2.P4Info.FromString((build / "prog.p4info.bin").read_bytes()) == text
     assert json_format.Parse((build / "prog.p4info.json").read_text(), p4info_pb2.P4Info()) == text
-    assert run("compile", "--p4runtime-files", "x.yaml", PROGRAM).returncode == 2
-    assert run("compile", "--p4v", "14", PROGRAM).returncode == 2
-    assert "parser" in run("compile", "-E", PROGRAM).stdout
+    assert compile_here(capsys, "--p4runtime-files", "x.yaml", PROGRAM).returncode == 2
+    assert compile_here(capsys, "--p4v", "14", PROGRAM).returncode == 2
+    assert "parser" in compile_here(capsys, "-E", PROGRAM).stdout
 
 
 @needs_root

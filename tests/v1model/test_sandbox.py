@@ -31,8 +31,7 @@ def refusal(text: str) -> CompileError:
     return caught.value
 
 
-def test_a_program_is_compiled_once_and_then_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEIR_CACHE", str(tmp_path / "cache"))
+def test_a_program_is_compiled_once_and_then_found(cache: Path, tmp_path: Path) -> None:
     wanted = source(tmp_path, types=f"const int never_seen_{os.getpid()} = {time.time_ns()};")
     assert wanted.find() is None
     compiled = sandboxed_compile(wanted)

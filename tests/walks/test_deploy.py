@@ -10,6 +10,7 @@ from tests.walks.deployment import remove
 from tests.walks.pages import ROOT, clone, follow
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]

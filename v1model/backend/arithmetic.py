@@ -61,7 +61,7 @@ def binary(function: Function, operator: str, values: tuple[str, str], types: tu
     if operator in COMPARISONS:
         return _comparison(operator, values, types[0])
     if operator in ("<<", ">>"):
-        return _shift(function, operator, left, types[0], _amount(right, types[1]))
+        return _shift(function, operator, left, types[0], as_count(right, types[1]))
     if is_wide(types[0]):
         return _wide_binary(function, operator, values, types[0])
     if operator in ("|+|", "|-|"):
@@ -86,13 +86,16 @@ def _comparison(operator: str, values: tuple[str, str], value_type: ir.Type) -> 
     return f"({left} {operator} {right})"
 
 
-def _amount(value: str, value_type: ir.Type) -> str:
-    """How far to shift, as a uint64_t."""
+def as_count(value: str, value_type: ir.Type) -> str:
+    """Return an index, or how far to shift, as a uint64_t; UINT64_MAX stands for all that is too large, and
+    for what is negative."""
     width = value_width(value_type)
     if is_wide(value_type):
         return f"wide_shift_amount({value}, {width})"
     if width > NARROW_BITS:
         return f"({value} >> 64 ? UINT64_MAX : (uint64_t){value})"
+    if _signed(value_type):
+        return f"(sign64({value}, {width}) < 0 ? UINT64_MAX : {value})"
     return value
 
 

@@ -73,7 +73,7 @@ class Expressions:
         if isinstance(index, ir.Const):
             at = int(index.value)
             return f"{stack}.e[{at if 0 <= at < size else size + write}]"
-        number = self.value(index)
+        number = arithmetic.as_count(self.value(index), index.type)
         return f"{stack}.e[{number} < {size} ? (uint32_t){number} : {size + write}]"
 
     # --- values ------------------------------------------------------------------------------

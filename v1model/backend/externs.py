@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.backend import fieldlist, messages
+from v1model.backend.arithmetic import as_count
 from v1model.backend.expressions import SHARED
 from v1model.backend.hashes import hash_of, integer
 from v1model.backend.layout import is_wide, value_width
@@ -51,10 +52,8 @@ def _value_type(instance: ir.ExternInstance) -> ir.Type:
 
 
 def _index(writer: Writer, index: ir.Expr) -> None:
-    value = writer.expressions.value(index)
-    if is_wide(index.type):
-        value = f"wide_shift_amount({value}, {value_width(index.type)})"
-    writer.function.emit(f"uint64_t index = {value};")
+    count = as_count(writer.expressions.value(index), index.type)
+    writer.function.emit(f"uint64_t index = {count};")
 
 
 def _register_read(

@@ -153,7 +153,8 @@ void weir_reset(struct vswitch *sw) {
     switch_lock(sw);
     for (uint32_t i = 0; i < program->tables; i++) table_clear(&sw->tables[i]);
     for (uint32_t i = 0; i < program->profiles; i++) profile_clear(&sw->profiles[i]);
-    if (sw->register_memory) madvise(sw->register_memory, sw->register_bytes, MADV_DONTNEED); /* 0 from here on */
+    if (sw->register_memory && madvise(sw->register_memory, sw->register_bytes, MADV_DONTNEED)) /* 0 from here on */
+        memset(sw->register_memory, 0, sw->register_bytes); /* locked memory is not given back */
     for (uint32_t i = 0; i < program->counters; i++)
         memset(sw->counters[i], 0, program->counter[i].size * sizeof **sw->counters);
     for (uint32_t i = 0; i < program->meters; i++)

@@ -23,6 +23,7 @@ from controller.policies.base import Policy
 from controller.policies.events import Decision, Event, Key
 from controller.policies.reuse import reuse
 from tests.controller.policies.checked import Checked, InvariantError
+from tests.slow import rest_slow
 from workload.generate import generate
 
 CAPACITY = 20
@@ -155,7 +156,7 @@ def play(policy: Checked, shape: str, requests: int) -> list[Decision]:
     return decisions
 
 
-@pytest.mark.parametrize("name", POLICY_NAMES)
+@pytest.mark.parametrize("name", rest_slow(OWN_POLICIES, POLICY_NAMES))
 def test_a_trace_gives_the_same_decisions_twice(name: str) -> None:
     first, second = (play(Checked(make_policy(name, 60, seed=3)), "agents", 150) for _ in range(2))
     assert first == second

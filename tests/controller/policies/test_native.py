@@ -16,6 +16,7 @@ from controller.policies.reuse.reuse_model import Learner
 from controller.policies.reuse.reuse_parts import Parts
 from hostlib.native.build import BuildError
 from tests.controller.policies.checked import Checked
+from tests.slow import rest_slow
 from workload.generate import generate
 
 
@@ -52,7 +53,11 @@ def same(policies: list[Checked], event: Event) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "blocks"), [("chat", 100), ("rag", 300), ("scan", 60), ("agents", 19), ("phases", 400)]
+    ("shape", "blocks"),
+    rest_slow(
+        [("chat", 100), ("agents", 19)],
+        [("chat", 100), ("rag", 300), ("scan", 60), ("agents", 19), ("phases", 400)],
+    ),
 )
 def test_same_decisions(
     compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, shape: str, blocks: int
@@ -74,7 +79,7 @@ def test_same_decisions(
     assert [ours.explain(key) for key in range(30)] == [reference.explain(key) for key in range(30)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", rest_slow(range(2), range(4)))
 def test_same_decisions_whatever_happens(
     compiled: native.MakeCore, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

@@ -9,6 +9,7 @@ from controller.policies.reuse import reuse as module
 from controller.policies.reuse.reuse import Reuse
 from controller.policies.tenants import Shares
 from tests.controller.policies.checked import Checked
+from tests.slow import rest_slow
 from workload.generate import generate
 
 CAPACITY = 60
@@ -80,7 +81,10 @@ def prefix_hits(shape: str, requests: int, capacity: int, loop: int = 0) -> floa
 
 @pytest.mark.parametrize(
     ("shape", "requests", "loop"),
-    [("drift", 200, 300), ("chat", 300, 300), ("due_turns", 400, 300), ("due_turns", 400, 10**9)],
+    rest_slow(
+        [("drift", 200, 300)],
+        [("drift", 200, 300), ("chat", 300, 300), ("due_turns", 400, 300), ("due_turns", 400, 10**9)],
+    ),
 )
 def test_beside_a_flood_a_tenant_hits_as_with_its_share_alone(shape: str, requests: int, loop: int) -> None:
     alone = prefix_hits(shape, requests, 150)

@@ -26,6 +26,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_a_storage_node_is_killed_under_load_and_nothing_fails_is_wrong_or_lost(tmp_path: Path) -> None:
     arguments = ["--seconds", "3", "--rate", "20", "--fragments", "4", "--results", str(tmp_path)]
     options = parse_options(arguments, "", "")

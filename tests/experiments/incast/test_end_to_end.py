@@ -41,6 +41,7 @@ def scrape(url: str, seen: set[str], over: Event) -> None:
             seen |= {line.split("{")[0] for line in answer.read().decode().splitlines() if "{" in line}
 
 
+@pytest.mark.slow
 def test_points_are_measured_on_several_switches(tmp_path: Path) -> None:
     port = free_port()
     seen: set[str] = set()

@@ -67,8 +67,8 @@ def test_mutations_of_what_keeps_the_promises_are_programs_and_its_tests_are_the
 
 def test_a_sample_follows_from_its_seed() -> None:
     modules = list(MODULES)
-    assert program.sample(modules, 20, 1) == program.sample(modules, 20, 1)
-    assert program.sample(modules, 20, 1) != program.sample(modules, 20, 2)
+    assert program.sample(modules[:4], 20, 1) == program.sample(modules[:4], 20, 1)
+    assert program.sample(modules[:4], 20, 1) != program.sample(modules[:4], 20, 2)
 
 
 @pytest.mark.slow

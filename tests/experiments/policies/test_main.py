@@ -25,17 +25,17 @@ def make(play: Callable[..., Done]) -> Callable[..., Done]:
 
 def test_a_trace_from_the_environment(make: Callable[..., Done], tmp_path: Path) -> None:
     trace = tmp_path / "some.jsonl"
-    trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 150).requests))
-    done = make(TRACE=str(trace), BLOCKS="50,200", JOBS="1", RESULTS=str(tmp_path / "out"))
+    trace.write_text("".join(to_line(request) + "\n" for request in generate("chat", 1, 80).requests))
+    done = make(TRACE=str(trace), BLOCKS="50", JOBS="1", RESULTS=str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert "the best other online policy" in done.stdout
     assert_described("policies", tmp_path / "out" / "summary.json")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary.keys() == {"trace", "results"}
-    assert len(summary["results"]) == 2 * len(NAMES)
+    assert len(summary["results"]) == len(NAMES)
     assert set(summary["results"][0]) == {field.name for field in fields(Result)}
     ablation = json.loads((tmp_path / "out" / "ablation.json").read_text())
-    assert len(ablation["results"]) == 2 * 5
+    assert len(ablation["results"]) == 5
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".html", ".json", ".png", ".svg"}
 
 

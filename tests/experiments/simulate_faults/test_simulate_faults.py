@@ -27,7 +27,7 @@ from hostlib.storage.simulated_disk import SimulatedDisk
 from topologies.engines import Artifacts, make_engine
 from v1model.p4runtime.pipeline import Pipeline
 
-OPERATIONS = 300
+OPERATIONS = 200
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -130,7 +130,7 @@ def test_a_reader_that_checks_no_tag_is_noticed(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEIR_PURE", "1")  # the compiled core checks tags by itself
-    flips = replace(plans.make(1, OPERATIONS // 3), faults=(Fault(0.5, "flip", (), 60.0, 0.05),))
+    flips = replace(plans.make(1, OPERATIONS // 2), faults=(Fault(0.5, "flip", (), 60.0, 0.05),))
     assert run(flips, artifacts).violations == ()
     monkeypatch.setattr(Seal, "is_genuine", lambda seal, message: True)
     outcome = run(flips, artifacts)

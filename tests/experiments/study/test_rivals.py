@@ -22,6 +22,7 @@ from experiments.study.systems import (
 )
 from simulator.money import bill
 from tests.experiments.study.made import of_runs, run, sample
+from tests.slow import rest_slow
 
 
 @pytest.mark.parametrize("stores", [1, 2, 4, 8, 16])
@@ -54,7 +55,7 @@ def labels(sweep: str, value: object) -> set[str]:
     return {point.label for point in found if (point.sweep, point.value) == (sweep, value)}
 
 
-@pytest.mark.parametrize("nodes", [16, 32, 46, 60])
+@pytest.mark.parametrize("nodes", rest_slow([16], [16, 32, 46, 60]))
 def test_no_rival_is_held_back_to_two_storage_nodes_one_scheduler_or_one_rate(nodes: int) -> None:
     numbers = ("1 storage node", *(f"{count} storage nodes" for count in (2, 4, 8, 16)))
     assert labels("rivals", nodes) >= {

@@ -93,6 +93,7 @@ def test_an_incast_asks_for_the_same_blocks_at_once(tmp_path: Path) -> None:
     assert result.merged > 0
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces")

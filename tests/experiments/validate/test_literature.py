@@ -85,6 +85,7 @@ def test_computing_everything_is_as_fast_as_published() -> None:
     assert result.requests_per_s == pytest.approx(0.96, rel=0.25)
 
 
+@pytest.mark.slow
 def test_decoders_chosen_by_the_network_save_time(tmp_path: Path) -> None:
     trace = tmp_path / "chat.jsonl"
     requests = generate("chat", 1, 700, 3.3).requests
@@ -94,6 +95,7 @@ def test_decoders_chosen_by_the_network_save_time(tmp_path: Path) -> None:
     assert all(row.simulated > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_decoding_on_the_adapter_slows_no_token_down_and_serves_more() -> None:
     rows = list(shadowserve())
     assert [row.reference for row in rows] == pytest.approx([1.25, 2.2, 1 / 0.84, 1.38, 1.18, 1.35])

@@ -9,6 +9,7 @@ import pytest
 
 from hostlib import native
 from hostlib.client.client_options import ClientOptions
+from hostlib.client.node_window import NodeWindowOptions
 from hostlib.protocol import wire
 from hostlib.protocol.content import block_content, derived_write
 from hostlib.protocol.errors import (
@@ -87,6 +88,19 @@ async def test_a_whole_chain_arrives() -> None:
     stats = world.client.stats
     assert (stats.from_home, stats.from_pool, stats.merged) == (40 * FRAGMENTS, 0, 0)
     assert (stats.blocks_fetched, len(world.client.get_latencies_s)) == (40, 40)
+
+
+@in_virtual_time
+async def test_the_nodes_window_grows_where_it_keeps_requests_back() -> None:
+    def world() -> World:
+        return World(held=40, options=ClientOptions(node=NodeWindowOptions(initial=8, least=8)))
+
+    busy, idle = world(), world()
+    assert len((await busy.client.get_chain(refs(40))).blocks) == 40
+    assert busy.client._exchange._node.size > 8
+    for ref in refs(10):
+        await idle.client.get(ref)
+    assert idle.client._exchange._node.size == 8
 
 
 @in_virtual_time

@@ -21,6 +21,7 @@ from tests.hostlib.client_world import (
     refs,
 )
 from tests.hostlib.sealed import SEAL, TENANT
+from tests.slow import rest_slow
 
 pytestmark = pytest.mark.usefixtures("either_core")
 
@@ -35,6 +36,7 @@ async def test_blocks_of_any_length_come_back_as_they_were_put(length: int) -> N
     assert (block.content, block.fragments) == (content, wire.fragment_count(length))
 
 
+@pytest.mark.parametrize("either_core", rest_slow(["compiled"], ["python", "compiled"]), indirect=True)
 @in_virtual_time
 async def test_the_longest_block_there_is_comes_back_as_it_was_put() -> None:
     world = World()

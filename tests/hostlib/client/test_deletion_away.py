@@ -226,6 +226,20 @@ async def test_who_returns_while_it_is_deleted_is_told_too() -> None:
 
 
 @in_virtual_time
+async def test_where_all_fall_while_they_are_told_nothing_is_said_to_be_deleted() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await world.client.put(ref(1), content(1))
+    deletion = asyncio.ensure_future(world.client.delete(ref(1)))
+    await asyncio.sleep(0.0045)  # it is being told
+    world.network.dead.add(home)
+    world.announce(DOWN)
+    with pytest.raises(TransferTimeoutError, match="no storage node is up"):
+        await deletion
+    assert world.holders(1) == [home]
+
+
+@in_virtual_time
 async def test_who_falls_and_returns_while_another_is_waited_for_is_told_at_once() -> None:
     world = World(replicas=2)
     fallen, waited_for = world.homes(1)
@@ -320,15 +334,15 @@ async def test_who_may_have_missed_deletions_that_nobody_remembers_keeps_what_ot
     assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
 
 
-def listens_to_no_list(world: World, *homes: str) -> None:
-    """LISTs do not reach these; all else does."""
+def listens_to_no_list(world: World, *homes: str, op: int = wire.OP_LIST) -> None:
+    """LISTs, or messages of another kind, do not reach these; all else does."""
     for home in homes:
         port = world.network.ports[home]
         hears = port.receiver
         assert hears is not None
 
         def deaf(source: str, datagrams: Sequence[wire.Buffer], hears: Receiver = hears) -> None:
-            hears(source, [datagram for datagram in datagrams if datagram[1] != wire.OP_LIST])
+            hears(source, [datagram for datagram in datagrams if datagram[1] != op])
 
         port.set_receiver(deaf)
 
@@ -341,6 +355,33 @@ async def answers_of(world: World, home: str, number: int) -> set[int]:
     await asyncio.sleep(0.01)
     sent = ((source, wire.decode(data)) for source, _, data in world.network.log[before:])
     return {message.op for source, message in sent if source == home and message.key == key(number)}
+
+
+@in_virtual_time
+async def test_what_nobody_remembers_to_be_deleted_is_not_given_away_before_another_home_has_it() -> None:
+    """Other blocks are."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone, *others = (one.address for one in world.members.nodes)
+    n, new = [n for n in range(40) if gone in world.homes(n)][:2]
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.kill(gone)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    world.clock_s += 86_500
+    heard = {other: world.network.ports[other].receiver for other in others}
+    listens_to_no_list(world, *others, op=wire.OP_STAT)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: not node.joining.in_doubt)
+    await world.client.put(ref(new), content(new), durable=True, replicas=2)
+    assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+    assert await answers_of(world, gone, new) == {wire.OP_VALUE}
+    for other, hears in heard.items():
+        assert hears is not None
+        world.network.ports[other].set_receiver(hears)
+    await until(lambda: node.joining.caught_up)
+    assert await answers_of(world, gone, n) == {wire.OP_VALUE}
 
 
 @in_virtual_time

@@ -43,8 +43,8 @@ def test_the_clients_link_carries_replicas_once() -> None:
             world = World(replicas=replicas, faults=Faults(min_delay_s=0.001, max_delay_s=0.005), seed=1)
             await asyncio.gather(
                 *(
-                    world.client.put(ref(n), content(n, 16_384), durable=True, replicas=replicas)
-                    for n in range(50)
+                    world.client.put(ref(n), content(n, 8192), durable=True, replicas=replicas)
+                    for n in range(12)
                 )
             )
             packets[replicas] = len(world.sent(NODE, wire.OP_PUT))

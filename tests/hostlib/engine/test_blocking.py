@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import threading
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -181,49 +179,6 @@ print(sorted(roots - set(sys.stdlib_module_names) - {"hostlib"}))
         [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, env=environment
     )
     assert ran.stdout.strip() == "[]"
-
-
-def test_the_client_is_a_package_of_its_own(tmp_path: Path) -> None:
-    """Built from a copy: a build leaves files beside its source."""
-    copy = tmp_path / "hostlib"
-    shutil.copytree(ROOM, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "-q",
-            "--no-deps",
-            "--no-build-isolation",
-            "-w",
-            tmp_path,
-            copy,
-        ],
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = tmp_path.glob("weir_client-*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert "hostlib/engine/blocking.py" in names
-    program = """
-import importlib, pkgutil
-import hostlib
-for module in pkgutil.walk_packages(hostlib.__path__, "hostlib."):
-    if not module.name.endswith("__main__"):
-        importlib.import_module(module.name)
-print(hostlib.__file__)
-"""
-    environment = {**os.environ, "PYTHONPATH": str(wheel)}
-    ran = subprocess.run(
-        [sys.executable, "-S", "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-        cwd=tmp_path.parent,
-    )
-    assert str(wheel) in ran.stdout
 
 
 def test_counters_that_can_not_be_written_do_not_keep_the_pool_open(

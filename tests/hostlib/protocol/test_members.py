@@ -54,6 +54,7 @@ def test_anything_else_is_malformed(value: bytes) -> None:
         (Member(1, "10.0.0.1"), Member(1, "10.0.0.2")),
         (Member(1, "10.0.0.1"), Member(2, "10.0.0.1")),
         (Member(0, "10.0.0.1"),),
+        (Member(256, "10.0.0.1"),),
     ],
 )
 def test_numbers_and_addresses_are_each_nodes_own(nodes: tuple[Member, ...]) -> None:

@@ -49,7 +49,9 @@ async def test_what_was_deleted_is_gone_when_a_note_is_safe_though_a_later_group
     commit.put(one, 1, block_of(1))
     await asyncio.sleep(0.5)  # it is being written
     note = Tombstone(one, 1, bytes(16)).name()
+    assert commit.waiting_records == 1
     commit.delete(one.name())
+    assert commit.waiting_records == 2
     commit.note(note, b"deleted")
     commit.put(one, 2, block_of(2, 1000))
     await asyncio.sleep(2)

@@ -11,6 +11,7 @@ from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import State
 from hostlib.storage import joining
+from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from tests.asynchronous import in_virtual_time, until
@@ -153,6 +154,20 @@ async def test_who_has_no_peers_has_missed_nothing() -> None:
     node = world.restart(home)
     node.start()
     assert not node.joining.in_doubt
+
+
+@in_virtual_time
+async def test_what_was_compared_with_what_others_hold_gives_way_to_no_copy() -> None:
+    world = World(homes=2, replicas=2)
+    for node in world.nodes.values():
+        node.start()
+    await asyncio.sleep(1)
+    world.announce(UP, UP)
+    await world.client.put(ref(1), content(1), replicas=2)
+    nodes = [node.joining for node in world.nodes.values()]
+    assert all(joined.is_fresh(place(key(1))) for joined in nodes)
+    await asyncio.sleep(3 * SETTLED_S)
+    assert not any(joined.is_fresh(place(key(1))) for joined in nodes)
 
 
 @in_virtual_time

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib.protocol.block import Block, Derived, Place, encode_record
+from hostlib.protocol.block import NAME_BYTES, Block, Derived, Place, encode_record
 from hostlib.protocol.content import block_content, sealed_block
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import NOTE
@@ -294,6 +294,18 @@ def test_a_directory_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ConfigError, match=r"SSD directory .*file"):
         LmdbDisk(tmp_path / "file", MAP_BYTES)
+
+
+def test_a_directory_has_one_storage_node_at_a_time(tmp_path: Path) -> None:
+    first = LmdbDisk(tmp_path, MAP_BYTES)
+    with pytest.raises(ConfigError, match="another storage node uses it"):
+        LmdbDisk(tmp_path, MAP_BYTES)
+    first.write([(b"n" * NAME_BYTES, b"kept")])
+    first.close()
+    second = LmdbDisk(tmp_path, MAP_BYTES)
+    assert second.read(b"n" * NAME_BYTES, bytes) == b"kept"
+    second.close()
+    second.close()
 
 
 def test_blocks_held_from_the_start_outlast_a_power_cut() -> None:

@@ -325,3 +325,13 @@ async def test_all_places_are_those_in_memory_and_on_the_disk() -> None:
     in_memory = make_store()
     put(in_memory, 1)
     assert in_memory.places() == {place(key(1))}
+
+
+def test_memory_holds_no_more_than_its_bytes_but_for_one_block() -> None:
+    store = make_store(dram=1)
+    for number in range(3):
+        put(store, number)
+        assert store.sizes()["dram"] == 1
+    assert (store.stats.lost_from_dram, read(store, 2)) == (2, content(2))
+    put(store, 3, bytes(3 * BLOCK_BYTES))
+    assert (store.sizes()["dram"], read(store, 3)) == (1, bytes(3 * BLOCK_BYTES))

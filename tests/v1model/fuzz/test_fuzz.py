@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.slow import rest_slow
+from tests.p4.conftest import PROGRAM, ROOMY
 from v1model.compile import compile_p4
 from v1model.frontend.preprocess import preprocess
 from v1model.fuzz import sources
@@ -20,7 +20,6 @@ from v1model.fuzz.sources import SourceFuzzer
 from v1model.switch import Switch
 
 CONFORMANCE = Path(__file__).resolve().parents[2] / "conformance"
-POOL = Path(__file__).resolve().parents[3] / "p4" / "weir.p4"
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +32,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.slow
 def test_the_pool_program_survives() -> None:
     amounts = ("--packets", "4000", "--requests", "20", "--texts", "10")
-    result = run(str(POOL), *amounts, "-D", "POOL_SLOTS=64", "-D", "POOL_BLOCKS=16")
+    result = run(str(PROGRAM), *amounts, "-D", "POOL_SLOTS=64", "-D", "POOL_BLOCKS=16")
     assert result.returncode == 0, result.stderr
     assert "4000 packets, " in result.stdout
     assert "no report" in result.stdout
@@ -43,7 +42,8 @@ HARD = ("tables/matches", "tables/results", "switch/clones", "language/varbits",
 """Conformance programs with selectors, direct resources, replication and lengths known at run time."""
 
 
-@pytest.mark.parametrize("name", rest_slow(HARD[:1], HARD))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HARD)
 def test_conformance_programs_survive_packets_and_requests(name: str) -> None:
     program = str(CONFORMANCE / f"{name}.p4")
     result = run(program, "--packets", "3000", "--requests", "200", "--texts", "5")
@@ -107,7 +107,7 @@ def test_changed_texts_are_programs_or_refused(monkeypatch: pytest.MonkeyPatch) 
 
 def test_seeds_get_through_the_parser() -> None:
     """Every state of the pool's parser that a packet can end in is reached by some seed."""
-    compiled = compile_p4(POOL, defines={"POOL_SLOTS": "64"})
+    compiled = compile_p4(PROGRAM, defines=ROOMY)
     seeds = packets(compiled.program, 400, random.Random(1))
     with Switch(compiled) as switch:
         for seed in seeds:
@@ -126,7 +126,7 @@ def test_programs_that_are_not_there(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(POOL.parents[1])},
+        env={**os.environ, "PYTHONPATH": str(PROGRAM.parents[1])},
         timeout=240,
     )
     assert result.returncode == 2

@@ -87,6 +87,48 @@ def test_registers_out_of_range_change_nothing(make: Make) -> None:
         assert caught.value.code == "OUT_OF_RANGE"
 
 
+@pytest.mark.parametrize("width", [65, 128, 136])
+def test_indices_beyond_64_bits_are_out_of_range(make: Make, width: int) -> None:
+    """Their low bits alone would be an index of some cell."""
+    switch = make(
+        headers="t_t[2] stack;",
+        ingress_declarations=f"""
+            register<bit<8>, bit<{width}>>(4) r;
+            counter<bit<{width}>>(4, CounterType.packets) c;""",
+        ingress=f"""
+            bit<{width}> i = (bit<{width}>)hdr.h.b << 64 | (bit<{width}>)hdr.h.a;
+            r.write(i, 5);
+            c.count(i);
+            hdr.stack[0].setValid();
+            hdr.stack[1].setValid();
+            hdr.stack[i].kind = 7;""",
+    )
+    for a, b in ((1, 1), (1, 0)):
+        switch.inject(1, frame(a, b))
+        written = 0 if b else 5
+        assert [switch.register("MyIngress.r", i) for i in range(4)] == [0, written, 0, 0]
+        assert switch.counter("MyIngress.c", 1).packets == (0 if b else 1)
+    assert switch.inject(1, frame(1, 1))[0].data[-2:] == b"\0\0"
+    assert switch.inject(1, frame(1, 0))[0].data[-2:] == b"\0\7"
+
+
+def test_negative_indices_are_out_of_range(make: Make) -> None:
+    """Their bits alone would be an index of the last cells."""
+    switch = make(
+        headers="t_t[4] stack;",
+        ingress_declarations="register<bit<8>, int<8>>(256) r;",
+        ingress="""
+            r.write((int<8>)hdr.h.a, 5);
+            hdr.stack[1].setValid();
+            hdr.stack[3].setValid();
+            hdr.stack[(int<3>)(bit<3>)hdr.h.a].kind = 7;
+            hdr.stack[(int<2>)(bit<2>)hdr.h.a].kind = 9;""",
+    )
+    assert switch.inject(1, frame(0xFF))[0].data[-2:] == b"\0\0"
+    assert switch.inject(1, frame(1))[0].data[-2:] == b"\x09\0"
+    assert [i for i in range(256) if switch.register("MyIngress.r", i)] == [1]
+
+
 def test_counters_count_the_bytes_that_came_in(make: Make) -> None:
     switch = make(
         ingress_declarations="counter<bit<8>>(4, CounterType.packets_and_bytes) c;",

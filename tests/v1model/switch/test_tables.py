@@ -167,7 +167,7 @@ def table_switches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Switch
         path = tmp_path_factory.mktemp(kind) / "program.p4"
         parts = {"ingress_declarations": declarations(keys), "ingress": "t.apply();", "parser": PARSER}
         path.write_text(PROGRAM.substitute({**dict.fromkeys(PROGRAM.get_identifiers(), ""), **parts}))
-        switches[kind] = Switch(compile_p4(path))
+        switches[kind] = Switch(compile_p4(path, quick=True))
     return switches
 
 

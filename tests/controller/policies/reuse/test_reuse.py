@@ -10,6 +10,7 @@ from controller.policies.reuse.reuse import Reuse
 from controller.policies.reuse.reuse_ages import TICK_TOKENS, USUAL_BLOCK_TOKENS
 from controller.policies.reuse.reuse_parts import Parts
 from tests.controller.policies.checked import Checked
+from tests.slow import rest_slow
 from workload.cost import CostModel
 from workload.generate import generate
 from workload.trace import Trace
@@ -40,7 +41,7 @@ def test_golden_hits() -> None:
 GOLDEN = (1503, 1503)
 
 
-@pytest.mark.parametrize("shape", ["agents", "scan", "rag"])
+@pytest.mark.parametrize("shape", rest_slow(["agents"], ["agents", "scan", "rag"]))
 def test_beats_lru_where_the_pool_is_small(shape: str) -> None:
     trace = generate(shape, 4, 2500)
     ours, _ = ask(make_policy("reuse", 300), trace)  # type: ignore[arg-type]

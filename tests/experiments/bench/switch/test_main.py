@@ -42,6 +42,7 @@ def is_load_generator(process: psutil.Process) -> bool:
         return False
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.root
 def test_a_short_run_writes_its_summary(tmp_path: Path) -> None:
