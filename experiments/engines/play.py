@@ -49,8 +49,10 @@ class Play:
     def _connected(
         self, mode: str, engines: dict[str, Engine], until_the_end: ExitStack, *, is_last: bool
     ) -> str:
-        """The engines look for the network when they start, and stay for the other modes and rounds. What they
-        load is damaged after the last one."""
+        """The engines look for the network when they start, and stay for the other modes and rounds.
+
+        What they load is damaged after the last one.
+        """
         with self._stage.mode(mode):
             if not engines:
                 transfer = {node: self._stage.connector(node) for node in NODES}
