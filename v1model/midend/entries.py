@@ -50,8 +50,11 @@ def table_entries(
         return ()
     needed = any(key.match_kind in _NEEDS_PRIORITY for key in keys)
     with_priority = [entry for entry in declaration.entries if entry.priority is not None]
-    if with_priority and (declaration.entries_const or not needed):
-        message = "a priority for an entry that has none: its table is const, or has only exact and lpm keys"
+    if with_priority and declaration.entries_const:
+        message = "const entries have no priorities: the first one that matches wins"
+        raise CompileError(message, with_priority[0].span)
+    if with_priority and not needed:
+        message = "entries of a table with only exact and lpm keys have no priorities"
         raise CompileError(message, with_priority[0].span)
     priorities = _priorities(frame, declaration) if needed else [None] * len(declaration.entries)
     found = tuple(

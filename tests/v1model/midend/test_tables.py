@@ -253,7 +253,7 @@ def test_a_direct_counter_belongs_to_one_table(tmp_path: Path) -> None:
 )
 def test_priorities_where_there_are_none_are_refused(tmp_path: Path, kind: str, const: str) -> None:
     properties = f"key = {{ meta.x : {kind}; }} actions = {{ nop; }} default_action = nop; "
-    with pytest.raises(CompileError, match="priority"):
+    with pytest.raises(CompileError, match="have no priorities"):
         table(tmp_path, f"{properties} {const}entries = {{ priority=3: 1 : nop; }}")
 
 
