@@ -175,10 +175,9 @@ class _ProgressAbove(Progress):
             return
         self._told_s = now_s
         task = self._tasks[task_id]
-        done = (
-            f"{task.completed:,.0f}" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}"
-        )
-        self.console.print(f"{task.description}: {done}, {task.elapsed or 0:,.0f} s", soft_wrap=True)
+        total = "" if task.total is None else f" of {task.total:,.0f}"
+        took = f"{task.elapsed or 0:,.0f} s"
+        self.console.print(f"{task.description}: {task.completed:,.0f}{total}, {took}", soft_wrap=True)
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """What is drawn at each refresh."""

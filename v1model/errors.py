@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from v1model.frontend.ast import Span
 
 C_LIMIT = re.compile(r"signal terminated program|out of memory|virtual memory exhausted")
-"""What a C compiler or preprocessor says when a limit on time or memory ends it."""
+"""Matches what C compilers and preprocessors print when a limit on time or memory ends them."""
 
 
 class CompileError(Exception):

@@ -41,12 +41,12 @@ class ModeResult:
     round_ttft_ms: list[float]
     """Median time to first token of each round."""
     round_first_ms: list[float]
-    """The same where each prefix was new."""
+    """Median time to first token of the new prefixes of each round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What engines answered in one round of one mode, and what they counted meanwhile, both together."""
+    """The replies of one round of a mode, and the counts of both engines during it, added up."""
 
     first: list[Reply]
     trace: list[Reply]

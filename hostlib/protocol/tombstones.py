@@ -44,7 +44,7 @@ MAX_OF_BLOCK: Final = 8
 MAX_STONES: Final = 262_144
 """Tombstones of all tenants together."""
 EXPIRE_EVERY_S: Final = 1.0
-"""So often it is looked for tombstones that are too old."""
+"""Time between two searches for tombstones that are too old."""
 _NAMED: Final = struct.Struct(">H16sQ16s")
 NOTE: Final = b"weir note "
 """Names of records on a storage node's disk that are no blocks begin with this."""
@@ -189,7 +189,7 @@ class Tombstones:
                 self._forget(stone)
 
     def _oldest_of_most(self, tenant: int) -> Tombstone:
-        """Of the host that sent most tombstones of a tenant."""
+        """Return the oldest tombstone from the host that sent most of a tenant's."""
         most = max((stones for (own, _), stones in self._of_source.items() if own == tenant), key=len)
         return next(iter(most))
 

@@ -45,7 +45,7 @@ class UnsureBlocks:
         self._places.update(dict.fromkeys(places))
 
     def discard(self, place: Place) -> None:
-        """What is there now is another block."""
+        """Doubt a block no more, as another one has taken its place."""
         self._places.pop(place, None)
 
     async def ask(self) -> int:

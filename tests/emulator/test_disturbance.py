@@ -1,4 +1,4 @@
-"""What runs with and without a pool that is never hit say of the machine."""
+"""Runs without a pool, and with one that is never hit, show whether the machine disturbs the figures."""
 
 from __future__ import annotations
 

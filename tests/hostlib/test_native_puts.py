@@ -189,7 +189,7 @@ def test_a_flood_that_comes_in_runs_gives_way_to_itself(
 def test_who_sends_long_writes_in_runs_displaces_no_other_host(
     compiled: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the bound on bytes the long writes take most, although they are fewer."""
+    """The long writes fill most of the memory that is allowed, although they are fewer."""
     monkeypatch.setattr(native, "core", lambda: compiled)
     assembly = Assembly(100, 16 * FRAGMENT_BYTES)
 

@@ -103,7 +103,7 @@ def _description(unit: Unit) -> Iterator[str]:
     program = unit.program
     yield from tables.describe(unit)
     registers = [
-        f"{string(r.name)}, {r.size}, {cell_bytes(r)}, {at.first}, {at.offset_bytes}, {at.stride_bytes}"
+        f"{string(r.name)}, {r.size}, {cell_bytes(r)}, {at.offset_bytes}, {at.stride_bytes}"
         for r, at in zip(unit.instances("register"), unit.registers, strict=True)
     ]
     counters = [f"{string(c.name)}, {c.size}" for c in unit.instances("counter")]

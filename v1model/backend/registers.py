@@ -19,27 +19,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Of a register's cells, in the memory of the register with number `first`."""
+class RegisterLayout:
+    """Where a register's cells lie in memory that it may share with the registers before it."""
 
-    first: int
     offset_bytes: int
+    """Of its first cell; 0 for a register that begins a piece of memory."""
     stride_bytes: int
     """From one cell to the next."""
 
 
-def places(registers: Sequence[ir.ExternInstance]) -> list[Place]:
-    """Return each register's place: neighbours with as many cells, all of them byte arrays, share memory."""
-    found: list[Place] = []
+def layouts(registers: Sequence[ir.ExternInstance]) -> list[RegisterLayout]:
+    """Return each register's layout: neighbours with as many cells, all of them byte arrays, share memory."""
+    found: list[RegisterLayout] = []
     for _, group in groupby(enumerate(registers), lambda numbered: _shares(*numbered)):
         cells = [cell_bytes(register) for _, register in group]
-        first, stride = len(found), sum(cells)
-        found += (Place(first, sum(cells[:before]), stride) for before in range(len(cells)))
+        found += (RegisterLayout(sum(cells[:before]), sum(cells)) for before in range(len(cells)))
     return found
 
 
 def _shares(number: int, register: ir.ExternInstance) -> tuple[int, int]:
-    """What registers that share memory have in common."""
+    """Return a key that is the same for neighbours that share memory, and for no others."""
     if register.value_type is not None and is_wide(register.value_type):
         return -1, register.size
     return number, register.size

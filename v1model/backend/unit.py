@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from v1model import ir
 from v1model.backend.layout import wire_bytes
-from v1model.backend.registers import places
+from v1model.backend.registers import layouts
 from v1model.backend.tracing import TraceSite, Tracing
 from v1model.backend.types import Types
 from v1model.errors import UnsupportedError
@@ -92,7 +92,7 @@ class Unit:
             array = ARRAYS[instance.kind]
             self.externs[instance.name] = instance, counts.get(array, 0)
             counts[array] = counts.get(array, 0) + 1
-        self.registers = places(self.instances("register"))
+        self.registers = layouts(self.instances("register"))
         self._wide_constants: dict[tuple[int, int], str] = {}
 
     def instances(self, array: str) -> list[ir.ExternInstance]:

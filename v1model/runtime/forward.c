@@ -42,7 +42,7 @@ static int open_epoll(struct vswitch *sw) {
 static uint32_t ring_bytes(const struct vswitch *sw) {
     uint32_t attached = 0;
     for (uint32_t i = 0; i < PORTS; i++) attached += sw->ports.port[i] != NULL;
-    return attached < RING_LARGE_PORTS ? RING_BYTES : RING_FEWER_BYTES;
+    return attached < RING_LARGE_PORTS ? RING_BYTES : 0;
 }
 
 int32_t weir_attach(struct vswitch *sw, uint32_t number, const char *interface) {

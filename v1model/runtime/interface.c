@@ -29,12 +29,10 @@ static void set_buffers(int fd) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
-static int read_mtu(int fd, const char *interface, uint32_t *mtu_bytes) {
-    struct ifreq request = {.ifr_flags = 0};
-    memcpy(request.ifr_name, interface, strlen(interface) + 1);
-    if (ioctl(fd, SIOCGIFMTU, &request)) return errno;
-    *mtu_bytes = (uint32_t)request.ifr_mtu;
-    return 0;
+static bool ask_interface(int fd, const char *interface, unsigned long what, struct ifreq *answer) {
+    *answer = (struct ifreq){.ifr_flags = 0};
+    memcpy(answer->ifr_name, interface, strlen(interface) + 1);
+    return ioctl(fd, what, answer) == 0;
 }
 
 static int configure(struct port *port, const char *interface, int index, uint32_t ring_bytes) {
@@ -44,9 +42,9 @@ static int configure(struct port *port, const char *interface, int index, uint32
     if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on)) return errno;
     if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous)) return errno;
     set_buffers(fd);
-    uint32_t mtu_bytes = 0;
-    int error = read_mtu(fd, interface, &mtu_bytes);
-    if (!error) error = ring_open(&port->ring, fd, mtu_bytes, ring_bytes);
+    struct ifreq answer;
+    if (!ask_interface(fd, interface, SIOCGIFMTU, &answer)) return errno;
+    int error = ring_open(&port->ring, fd, (uint32_t)answer.ifr_mtu, ring_bytes);
     if (error) return error;
     return bind(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
 }
@@ -87,10 +85,9 @@ void interface_close(struct port *port) {
 bool interface_is_gone(const struct port *port) { return if_nametoindex(port->interface) == 0; }
 
 bool interface_link_is_up(const struct port *port) {
-    struct ifreq request = {.ifr_flags = 0};
-    memcpy(request.ifr_name, port->interface, sizeof port->interface);
-    if (port->socket < 0 || ioctl(port->socket, SIOCGIFFLAGS, &request)) return false;
-    return (request.ifr_flags & IFF_UP) && (request.ifr_flags & IFF_RUNNING);
+    struct ifreq answer;
+    if (port->socket < 0 || !ask_interface(port->socket, port->interface, SIOCGIFFLAGS, &answer)) return false;
+    return (answer.ifr_flags & IFF_UP) && (answer.ifr_flags & IFF_RUNNING);
 }
 
 /* The tag goes between the addresses and the rest, which moves the addresses into the headroom. */

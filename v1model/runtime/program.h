@@ -34,8 +34,8 @@ struct table_spec {
 struct register_spec {
     const char *name;
     uint32_t size, element_bytes;
-    /* Neighbours may lie in the memory of the first of them, cell beside cell. */
-    uint32_t first, offset_bytes, stride_bytes;
+    /* Neighbours may share memory, cell beside cell: all but the first of them have an offset. */
+    uint32_t offset_bytes, stride_bytes;
 };
 
 struct counter_spec {

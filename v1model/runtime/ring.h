@@ -12,9 +12,8 @@ enum {
     RING_SLOT_BYTES = 2048, /* at least */
     RING_JUMBO_MTU = 9216,  /* the longest whose frames have room in a slot */
     RING_BLOCK_BYTES = 1 << 16,
-    RING_BYTES = 4 << 20,       /* of each of the first RING_LARGE_PORTS ports */
-    RING_FEWER_BYTES = 1 << 19, /* of the others: a ring is memory that can't be swapped out */
-    RING_LEAST_SLOTS = 256,
+    RING_BYTES = 4 << 20, /* of each of the first RING_LARGE_PORTS ports */
+    RING_LEAST_SLOTS = 256, /* of any, and so of the others: a ring is memory that can't be swapped out */
     RING_LARGE_PORTS = 16,
 };
 
@@ -33,7 +32,7 @@ struct ring_frame {
     uint16_t tag_protocol, tag;
 };
 
-/* 0 or errno; before bind. `bytes`: about how large it may be. */
+/* 0 or errno; before bind. `bytes`: about how large it may be; it has RING_LEAST_SLOTS in any case. */
 int ring_open(struct ring *ring, int socket, uint32_t mtu_bytes, uint32_t bytes);
 void ring_close(struct ring *ring);
 

@@ -67,9 +67,11 @@ static int init_registers(struct vswitch *sw) {
     void *memory = mmap(NULL, sw->register_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return -1;
     sw->register_memory = memory;
+    uint8_t *shared = memory;
     for (uint32_t i = 0; i < program->registers; i++) {
         const struct register_spec *spec = &program->register_[i];
-        sw->registers[i] = spec->first == i ? sw->register_memory + used : sw->registers[spec->first] + spec->offset_bytes;
+        if (!spec->offset_bytes) shared = sw->register_memory + used;
+        sw->registers[i] = shared + spec->offset_bytes;
         used += array_bytes(spec);
     }
     return 0;

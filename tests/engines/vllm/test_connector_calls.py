@@ -378,7 +378,7 @@ class TestNewWeights:
     def test_weights_that_a_worker_gets_without_the_schedulers_knowledge_are_noticed(
         self, background: bool, ranks: int
     ) -> None:
-        """As from training in its process. vLLM's own cache is cleared, the connector's is not."""
+        """Training in the worker's process does so, and clears vLLM's own cache, but not the connector's."""
         engine = EngineModel(PoolInHand(replace(SPACE, tensor_parallel=ranks)), background=background)
         engine.add("a", PROMPT)
         engine.run()

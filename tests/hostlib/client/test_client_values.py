@@ -21,6 +21,7 @@ from hostlib.protocol.errors import (
 )
 from hostlib.protocol.homes import home_of
 from hostlib.protocol.seal import Seal
+from hostlib.protocol.transfer import FetchedBlock
 from hostlib.transport.transport import Receiver
 from tests.asynchronous import in_virtual_time
 from tests.hostlib.client_world import (
@@ -42,13 +43,18 @@ A, B = bytes([1]) * BLOCK_BYTES, bytes([2]) * BLOCK_BYTES
 pytestmark = pytest.mark.usefixtures("either_core")
 
 
-@in_virtual_time
-async def test_merged_replies_with_another_nodes_sequence_are_taken() -> None:
-    world = World()
+async def begin_read(held: int = 0) -> tuple[World, bytes, str, asyncio.Task[FetchedBlock]]:
+    """A world whose client has asked for the first block, its key, its home, and the read."""
+    world = World(held=held)
     key = keys(1)[0]
-    home = home_of(key, HOMES)
     task = asyncio.create_task(world.client.get(refs(1)[0]))
     await asyncio.sleep(0)
+    return world, key, home_of(key, HOMES), task
+
+
+@in_virtual_time
+async def test_merged_replies_with_another_nodes_sequence_are_taken() -> None:
+    world, key, home, task = await begin_read()
     for fragment in range(FRAGMENTS):
         flags = wire.FLAG_MERGED if fragment else wire.FLAG_FROM_POOL
         world.network.deliver(home, NODE, wire.encode(value_of(key, fragment, flags)))
@@ -60,11 +66,7 @@ async def test_merged_replies_with_another_nodes_sequence_are_taken() -> None:
 
 @in_virtual_time
 async def test_what_comes_together_is_counted_by_where_it_came_from() -> None:
-    world = World()
-    key = keys(1)[0]
-    home = home_of(key, HOMES)
-    task = asyncio.create_task(world.client.get(refs(1)[0]))
-    await asyncio.sleep(0)
+    world, key, home, task = await begin_read()
     flags = [0, wire.FLAG_FROM_POOL, wire.FLAG_FROM_POOL, wire.FLAG_MERGED]
     burst = [wire.encode(value_of(key, fragment, flags[fragment])) for fragment in range(FRAGMENTS)]
     world.network.deliver_burst(home, NODE, burst[:1])
@@ -78,11 +80,7 @@ async def test_what_comes_together_is_counted_by_where_it_came_from() -> None:
 @in_virtual_time
 async def test_fragments_of_another_write_are_not_mixed_in(other_first: bool) -> None:
     """Each is right by itself, and all of them come at once."""
-    world = World()
-    key = keys(1)[0]
-    home = home_of(key, HOMES)
-    task = asyncio.create_task(world.client.get(refs(1)[0]))
-    await asyncio.sleep(0)
+    world, key, home, task = await begin_read()
     world.network.deliver(home, NODE, wire.encode(value_of(key, 0, 0, 99, A)))
     both = ((98, B), (99, A)) if other_first else ((99, A), (98, B))
     burst = [
@@ -154,11 +152,7 @@ async def test_garbage_of_another_store_than_the_one_asked_changes_nothing() -> 
 @in_virtual_time
 async def test_a_home_with_another_write_than_the_pool_is_read_from_its_probe_on() -> None:
     """The pool has fragment 0 of an older write; its home has never seen that."""
-    world = World(held=1)
-    key = keys(1)[0]
-    home = home_of(key, HOMES)
-    task = asyncio.create_task(world.client.get(refs(1)[0]))
-    await asyncio.sleep(0)
+    world, key, home, task = await begin_read(held=1)
     world.network.deliver(home, NODE, wire.encode(value_of(key, 0, wire.FLAG_FROM_POOL)))
     assert (await task).content == block_content(key, BLOCK_BYTES)
     restarted = [get for get in world.sent_by_client(wire.OP_GET) if get.flags & wire.FLAG_REPAIR]

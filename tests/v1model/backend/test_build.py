@@ -1,4 +1,4 @@
-"""What becomes of a C compiler's failure."""
+"""How a failure of the C compiler is reported."""
 
 from __future__ import annotations
 
