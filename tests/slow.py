@@ -19,7 +19,9 @@ def rest_slow(quick: Collection[object], everything: Iterable[object]) -> list[A
 def examples(quick: int) -> settings:
     """Return the settings of a property test whose examples take long: `quick` of them in `make test` instead
     of 20, and ten times as many in `make test-slow`."""
-    return settings(max_examples=quick * settings.default.max_examples // 20)
+    current = settings.default
+    assert current is not None
+    return settings(max_examples=quick * current.max_examples // 20)
 
 
 def _values(one: object) -> tuple[object, ...]:
