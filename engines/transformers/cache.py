@@ -136,7 +136,8 @@ def _check_rope(config: Any) -> None:
 
 
 def _check_inputs(model: PreTrainedModel) -> None:
-    """Raise KeySpaceError for a model whose KV depends on more than the prompt's tokens up to a block's end."""
+    """Raise KeySpaceError for a model whose KV depends on more than the prompt's tokens up to a block's
+    end."""
     modalities = model.input_modalities
     others = {modalities} if isinstance(modalities, str) else set(modalities)
     if others - {"text"}:
@@ -164,8 +165,8 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     """Offer the whole blocks of a prompt that `cache` holds; how many are held.
 
     It has to be computed as the model's weights are, not under autocast, which it does not say afterwards.
-    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, in another type
-    than the model's, or with other heads than its configuration says.
+    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, in another
+    type than the model's, or with other heads than its configuration says.
     """
     size = pool.space.block_tokens
     length = min(len(tokens), cache.get_seq_length())
