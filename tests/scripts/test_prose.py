@@ -30,11 +30,8 @@ def prose() -> ModuleType:
 def found(prose: ModuleType, text: str) -> list[str]:
     passages = prose.passages(text)
     lengths = prose.lengths_in("page.md", passages)
-    words = [
-        finding
-        for passage in passages
-        for finding in prose.words_in("page.md", passage.text, prose.WORDS | prose.DOCUMENT_WORDS | prose.REVISIONS)
-    ]
+    rules = prose.WORDS | prose.DOCUMENT_WORDS | prose.REVISIONS
+    words = [finding for passage in passages for finding in prose.words_in("page.md", passage.text, rules)]
     return [*lengths, *words]
 
 
