@@ -213,8 +213,7 @@ class BlockStore:
         asks for it."""
         found = self.find(stone.place)
         if found is not None and found[1] == stone.write:
-            tag = self._first_tag(stone.place)
-            if tag is not None and not stone.deletes(stone.write, tag):
+            if not stone.deletes(stone.write, self._first_tag(stone.place)):
                 return False
             self.drop(stone.place)
             self.stats.deleted += 1
@@ -226,10 +225,7 @@ class BlockStore:
     def is_proven(self, stone: Tombstone) -> bool:
         """Return whether this write of the block is here, and the proof is its writer's."""
         found = self.find(stone.place)
-        if found is None or found[1] != stone.write:
-            return False
-        tag = self._first_tag(stone.place)
-        return tag is not None and stone.deletes(stone.write, tag)
+        return found is not None and stone.deletes(found[1], self._first_tag(stone.place))
 
     def lifetimes_of_held(self) -> Iterator[Lifetime]:
         """Yield those of the writes that are here; of one block no more than there are tombstones of it."""
@@ -274,26 +270,22 @@ class BlockStore:
         """Return whose blocks are here."""
         return {place.tenant for place in self.places()}
 
-    def _first_tag(self, place: Place) -> bytes | None:
-        """Of a block that is here; None if its disk can't give it back."""
+    def _first_tag(self, place: Place) -> bytes:
+        """Return the tag of fragment 0 of a block that is here, without reading the disk."""
         block = self._dram.get(place)
-        if block is None and self._ssd is not None:
-            try:
-                tag = self._ssd.first_tag(place)
-            except UnreadableError:
-                return None
+        if block is None:
+            assert self._ssd is not None
+            tag = self._ssd.first_tag(place)
             if tag is not None:
                 return tag
             block = Derived(self._ssd.length(place))
-        if isinstance(block, Derived):
-            block = self._derive(place, block.length)
-        return block.tag(0) if block is not None else None
+        return (self._derive(place, block.length) if isinstance(block, Derived) else block).tag(0)
 
-    def drop_if_damaged(self, place: Place) -> bool:
-        """Read a block that is on SSD only, whole; whether it was damaged, and so is here no more."""
+    async def drop_if_damaged(self, place: Place) -> bool:
+        """Read a block that is on SSD only, whole; return whether it was damaged, and so is here no more."""
         try:
             if self._ssd is not None and place not in self._dram:
-                self._ssd.get(place)
+                await self._ssd.load(place)
         except UnreadableError:
             return True
         return False

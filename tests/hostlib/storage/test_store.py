@@ -247,14 +247,39 @@ async def test_a_record_that_nothing_else_has_is_looked_at_and_dropped_if_it_is_
         await asyncio.sleep(0.1)
     on_disk_only, in_both = (place(key(number)) for number in (1, 3))
     assert store.on_ssd_only(on_disk_only)
-    assert not store.drop_if_damaged(on_disk_only)
+    assert not await store.drop_if_damaged(on_disk_only)
     for one in (on_disk_only, in_both):
         disk.damage(one.name())
-    assert store.drop_if_damaged(on_disk_only)
+    assert await store.drop_if_damaged(on_disk_only)
     assert on_disk_only not in store
-    assert not store.drop_if_damaged(in_both)
+    assert not await store.drop_if_damaged(in_both)
     assert in_both in store
-    assert not make_store().drop_if_damaged(on_disk_only)
+    assert not await make_store().drop_if_damaged(on_disk_only)
+
+
+@in_virtual_time
+async def test_a_deletion_reads_no_disk_and_takes_no_other_proof_where_that_can_not_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk, dram=1, ssd=2)
+    for number in (1, 2):
+        for message in puts(number, durable=True):
+            store.put_fragment(message)
+        await asyncio.sleep(0.1)
+    assert store.on_ssd_only(place(key(1)))
+    disk.unreadable.add(place(key(1)).name())
+    reads = []
+    monkeypatch.setattr(disk, "read", lambda name, take: reads.append(name))
+    proof = SEAL.proof(key(1), FRAGMENTS, WRITE, content(1)[: wire.VALUE_BYTES])
+    forged = Tombstone(place(key(1)), WRITE, bytes(16))
+    assert not store.is_proven(forged)
+    assert not store.delete(forged)
+    assert place(key(1)) in store
+    assert store.is_proven(forged._replace(proof=proof))
+    assert store.delete(forged._replace(proof=proof))
+    assert place(key(1)) not in store
+    assert not reads
 
 
 @in_virtual_time
