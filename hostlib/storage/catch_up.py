@@ -201,7 +201,7 @@ class CatchUp:
             del self._copying[entry.place]
             ended.set()
 
-    async def repair(self, place: Place, peers: list[str]) -> bool:
+    async def repair(self, place: Place, peers: list[str]) -> None:
         """Copy one block from the first of these that has it."""
         for peer in peers:
             patience = Patience()
@@ -210,8 +210,7 @@ class CatchUp:
             if found is None or found.op != wire.OP_FOUND:
                 continue
             if await self.copy(peer, Entry(place, found.content, found.fragments), patience):
-                return True
-        return False
+                return
 
     async def write_at(self, peer: str, place: Place) -> int | None:
         """Return the content id of the write of a block that a peer holds, 0 for none; None if it does not

@@ -201,10 +201,7 @@ class Joining:
             for member in self.members.order(place.key)
             if member.address != self._address and member.state is not State.DOWN
         ]
-        self._spawn(self._repair(place, peers))
-
-    async def _repair(self, place: Place, peers: list[str]) -> None:
-        await self.catch_up.repair(place, peers)
+        self._spawn(self.catch_up.repair(place, peers))
 
     def probed(self, sequence: int) -> None:
         """The controller has sent a probe: say at once that it came."""

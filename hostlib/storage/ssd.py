@@ -70,7 +70,7 @@ class SsdTier:
         """Whether other blocks should leave before this one."""
         self._disk = disk
         self._core = native.core()
-        self._capacity = capacity_bytes
+        self.capacity_bytes = capacity_bytes
         self._commit = GroupCommit(disk, options, run)
         self._reads = ThreadPoolExecutor(1, "read") if run is None else None
         self._bytes = 0
@@ -225,7 +225,7 @@ class SsdTier:
             length, written = len(block.content), _Written(block.write, block.tag(0))
         if not self._make_room(length):
             if done is not None:
-                done(DiskFullError(f"{length} bytes do not fit a tier of {self._capacity}"))
+                done(DiskFullError(f"{length} bytes do not fit a tier of {self.capacity_bytes}"))
             return False
         self._age += 1
         self._insert(place, _Entry(length, written))
@@ -253,9 +253,9 @@ class SsdTier:
         self.drop(place)
 
     def _make_room(self, length: int) -> bool:
-        if length > self._capacity:
+        if length > self.capacity_bytes:
             return False
-        while self._bytes + length > self._capacity:
+        while self._bytes + length > self.capacity_bytes:
             self.dropped += 1
             self.drop(self._next_to_leave())
         return True

@@ -80,12 +80,15 @@ class BlockStore:
     ) -> None:
         """Hold these blocks of derived content, most recently used last, without having received them.
 
-        `lengths` names those that do not have `length`.
+        `lengths` names those that do not have `length`. Those that have no room are left out, the first ones
+        first.
         """
         blocks = [(place, Derived((lengths or {}).get(place, length))) for place in places]
-        split = self._first_in_dram([block.length for _, block in blocks])
+        all_lengths = [block.length for _, block in blocks]
+        split = min(max(0, len(blocks) - 1), _first_that_fits(all_lengths, self._dram_bytes))
         if self._ssd is not None:
             new = [(place, block) for place, block in blocks[:split] if place not in self]
+            new = new[_first_that_fits([block.length for _, block in new], self._ssd.capacity_bytes) :]
             self._ssd.preload(new)
             for place, block in new:
                 if place in self._ssd:
@@ -106,14 +109,6 @@ class BlockStore:
             self._ssd.drop(place)
         elif block is not None:
             self._tenant_bytes[place.tenant] -= _length(block)
-
-    def _first_in_dram(self, lengths: Sequence[int]) -> int:
-        """From which one on they fit, the last ones first; one always does."""
-        first, room = max(0, len(lengths) - 1), self._dram_bytes - sum(lengths[-1:])
-        while first and lengths[first - 1] <= room:
-            first -= 1
-            room -= lengths[first]
-        return first
 
     def get(self, place: Place) -> Block | None:
         """Return a complete block; None if it isn't here. Raises UnreadableError if the disk can't give it
@@ -448,6 +443,15 @@ class BlockStore:
         if place not in self._dram:
             self.release(place)
             self._tenant_bytes[place.tenant] -= length
+
+
+def _first_that_fits(lengths: Sequence[int], room: int) -> int:
+    """Return from which block on all fit into so many bytes together."""
+    first = len(lengths)
+    while first and lengths[first - 1] <= room:
+        first -= 1
+        room -= lengths[first]
+    return first
 
 
 def _length(block: Block | Derived) -> int:

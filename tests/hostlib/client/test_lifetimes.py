@@ -262,15 +262,18 @@ async def test_a_block_whose_record_is_damaged_where_its_proof_is_checked_ends_t
     assert len(world.stores[home].graveyard.stones) == 1
 
 
+@pytest.mark.parametrize("number", [1, 2])
 @in_virtual_time
-async def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_block_is_not_there() -> None:
+async def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_block_is_not_there(
+    number: int,
+) -> None:
     """The outcome would be that of the other homes alone."""
     world = World(homes=1)
     (home,) = world.nodes
     await store(world, 1)
     world.nodes[home].joining.in_doubt = True
     order = wire.Message(
-        wire.OP_STAT, key(1), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
+        wire.OP_STAT, key(number), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
         content=write_at(world, home, 1), backlog_ms=Hint.EXPIRE, tag=bytes(16),
     )  # fmt: skip
     world.network.deliver("10.0.0.9", home, wire.encode(order))
