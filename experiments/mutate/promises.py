@@ -28,7 +28,7 @@ _HOSTLIB: Final = {
     "catch_up": ("catch_up", "joining", "insiders", "deletion", "deletion_away", "client/lifetimes"),
     "commit": ("commit", "ssd", "store", "offer"),
     "content": ("content", "seal"),
-    "exchange": (*_CLIENT, "expected", "other_list"),
+    "exchange": ("exchange", *_CLIENT, "expected", "other_list"),
     "fetch": (*_CLIENT, "native", "other_list"),
     "fetches": (*_CLIENT, "native", "other_list", "deletion_away"),
     "flow_window": ("lane", "native"),
