@@ -329,7 +329,7 @@ class Offers:
         self._exchange.request_owners.pop(leg, None)
         if leg is offer.legs[0]:  # the others can't be carried along any more
             for other in offer.legs[1:]:
-                if not other.held and not other.alone:
+                if not other.alone:
                     self._alone(other)
         if offer.held:
             self.stats.blocks_put += 1
