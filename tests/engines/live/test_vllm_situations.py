@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
+from transformers import GptOssConfig, GptOssForCausalLM
 from vllm.triton_utils import HAS_TRITON
 
 from engines.conformance.connectors.process import free_port
@@ -288,6 +289,21 @@ def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     consumer.generate(tokens(200, 4))
     consumer.settle()
     assert len(home.store.places()) == held
+
+
+def test_sinks_beside_windows_are_refused(start: Start, home: Home, tmp_path: Path) -> None:
+    """As gpt-oss has them. Without a connector, vLLM answers alike each time; with one, by chance."""
+    folder = tmp_path / "sinks"
+    torch.manual_seed(1)
+    sizes = {
+        "vocab_size": 256, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "head_dim": 32,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "num_local_experts": 2, "num_experts_per_tok": 1,
+        "sliding_window": 64, "layer_types": ["sliding_attention", "full_attention"], "pad_token_id": 0,
+    }  # fmt: skip
+    GptOssForCausalLM(GptOssConfig(**sizes)).save_pretrained(folder)
+    engine = start(folder, transfer=transfer(home))
+    assert engine.failure is not None
+    assert "attention sinks beside sliding windows" in engine.failure
 
 
 def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from v1model.backend import Tracing
 from v1model.compile import compile_p4
 from v1model.dataplane import DataPlaneError, Group, Member, Replica, TableEntry
@@ -60,10 +61,8 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Path:
-    path = tmp_path / "choices.p4"
-    path.write_text(PROGRAM)
-    return path
+def program() -> Path:
+    return kept_program(PROGRAM)
 
 
 @pytest.fixture
