@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,8 +90,10 @@ def _value(document: Document, path: tuple[str, ...], value: Any, folder: Path) 
     keys = {key.path: key for key in keys_of(Scenario)}
     key = keys.get(path)
     if key is None:
-        known = ", ".join(other[-1] for other in keys if other[:-1] == path[:-1])
-        raise document.error(".".join(path), f"there is no such field; there are {known}")
+        known = [other[-1] for other in keys if other[:-1] == path[:-1]]
+        near = get_close_matches(path[-1], known, 1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise document.error(".".join(path), f"there is no such field{meant}; there are {', '.join(known)}")
     try:
         checked = key.from_toml(value)
     except ValueError as error:

@@ -22,7 +22,11 @@ def refusal(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "place", "reason"),
     [
-        ("[nodes]\n\ncont = 3\n", "bad.toml:3: nodes.cont", "no such field; there are count"),
+        (
+            "[nodes]\n\ncont = 3\n",
+            "bad.toml:3: nodes.cont",
+            "no such field (did you mean count?); there are count",
+        ),
         ("[nodes]\ncount = 0\n", "bad.toml:2: nodes.count", "from 1 to 256, not 0"),
         ("[nodes]\ncount = 1.5\n", "bad.toml:2: nodes.count", "a whole number"),
         ("[nodes]\ncount = true\n", "bad.toml:2: nodes.count", "a whole number"),
