@@ -175,6 +175,7 @@ async def carry_out(node: Node, operation: tuple[object, ...]) -> None:
             assert read == (None if found is None else block(place, found[1]))
         case ("demote", Place() as place):
             node.store.demote(place)
+            assert place not in node.store._retained
         case ("retain", Place() as place):
             assert not node.store.retain(place) or place in node.store
         case ("release", Place() as place):
