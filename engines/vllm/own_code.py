@@ -31,7 +31,8 @@ PREFILLS: Final = ("vllm.v1.attention.backends.mla.prefill.registry", "_MLA_PREF
 PREFILL_NAMES: Final = ("vllm.v1.attention.backends.mla.prefill.registry", "MLAPrefillBackendEnum")
 MODELS: Final = ("vllm.model_executor.models", "ModelRegistry")
 OPERATIONS: Final = ("vllm.ir.op", "IrOp")
-"""vLLM's registries: module and name."""
+TRANSFORMERS: Final = ("transformers", "AutoModel")
+"""Registries of vLLM, and that of transformers: module and name."""
 
 
 def is_known(module: str) -> bool:
@@ -63,6 +64,9 @@ def _models(model: Any) -> Iterator[tuple[str, str]]:
             yield f"model {architecture}", _module_of(entry)
     for architecture, target in (getattr(model, "model_class_overrides", None) or {}).items():
         yield f"model {architecture}", str(target)
+    of_programs = getattr(getattr(_registry(TRANSFORMERS), "_model_mapping", None), "_extra_content", {})
+    for configuration in {type(model.hf_config), type(model.hf_text_config)} & of_programs.keys():
+        yield f"transformers' model of {configuration.__name__}", of_programs[configuration].__module__
 
 
 def _module_of(entry: Any) -> str:

@@ -162,7 +162,6 @@ class StorageNode:
         if not count:
             return 0
         first = wire.decode(puts[at])
-        self._burst_backlog_ms(first.tenant)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
         epoch = self.members.epoch & 0xFF
         if not self.joining.is_home(first.key):

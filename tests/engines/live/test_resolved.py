@@ -22,7 +22,7 @@ pytest.importorskip("torch", reason="make test-engines")
 pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
-from transformers import LlamaConfig, Phi3Config
+from transformers import AutoModel, LlamaConfig, MistralConfig, Phi3Config
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import EngineArgs
 from vllm.v1.attention.backends.mla.prefill.registry import MLAPrefillBackendEnum
@@ -377,6 +377,18 @@ def test_an_operation_of_ones_own_is_said(plain: VllmConfig, monkeypatch: pytest
     assert resolve(plain, cache()).nameless == (
         f"operation {name} is code of its own ({own_override.__module__})",
     )
+
+
+def test_a_model_that_a_program_registers_in_transformers_is_said(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM runs it with `model_impl` `transformers`."""
+    registry = AutoModel._model_mapping
+    monkeypatch.setattr(registry, "_extra_content", {**registry._extra_content, MistralConfig: Own})
+    assert resolve(plain, cache()).nameless == ()
+    monkeypatch.setattr(registry, "_extra_content", {**registry._extra_content, LlamaConfig: Own})
+    (said,) = resolve(plain, cache()).nameless
+    assert "transformers' model of LlamaConfig is code of its own" in said
 
 
 def test_registries_of_another_form_are_said(plain: VllmConfig, monkeypatch: pytest.MonkeyPatch) -> None:

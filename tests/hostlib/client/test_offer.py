@@ -177,7 +177,7 @@ async def test_a_home_whose_disk_is_behind_is_sent_less() -> None:
 @in_virtual_time
 async def test_more_homes_than_there_are_is_refused() -> None:
     world = World(homes=1, replicas=2)
-    with pytest.raises(PutRefusedError, match="2 homes were asked for and 1"):
+    with pytest.raises(PutRefusedError, match="homes asked for: 2, up: 1"):
         await world.client.put(ref(1), content(1), replicas=2)
 
 
