@@ -28,14 +28,21 @@ def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
 
     A file may name another as its `base`: it then only says what differs.
     """
-    document = read_document(path)
+    document = _read(Path(path))
     values = _with_bases(Path(path), document, BASES)
     return build(Scenario, completed(values)), document
 
 
 def read_values(path: Path) -> Values:
     """Return the values of a file with those of its bases; raises ScenarioError."""
-    return _with_bases(path, read_document(path), BASES)
+    return _with_bases(path, _read(path), BASES)
+
+
+def _read(path: Path) -> Document:
+    """A file that a user named, perhaps a trace by mistake."""
+    if path.suffix in (".json", ".jsonl"):
+        raise ScenarioError(f"{path}: a scenario is a TOML file; a trace is what TRACE names")
+    return read_document(path)
 
 
 def decode_scenario(document: Document) -> Scenario:

@@ -182,6 +182,14 @@ def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
     return settings.loading == "background" or config.max_concurrent_batches > 1 or uses_v2_runner(config)
 
 
+def applies_others_adapters(config: VllmConfig) -> bool:
+    """Return whether requests without an adapter are computed with that of another one in the same batch.
+
+    On CPUs, vLLM 0.32 takes their number of an adapter, -1, for the last one (`lora/ops/torch_ops`).
+    """
+    return config.lora_config is not None and current_platform.device_type == "cpu"
+
+
 def has_worker_processes(config: VllmConfig) -> bool:
     """Return whether vLLM's workers are in processes of their own, and not in that of its scheduler."""
     return not issubclass(Executor.get_class(config), UniProcExecutor)

@@ -99,3 +99,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ScenarioError, match="UTF-8"):
         load_scenario(tmp_path / "binary.toml")
+    (tmp_path / "trace.jsonl").write_text('{"timestamp": 0}\n')
+    with pytest.raises(
+        ScenarioError, match=r"trace\.jsonl: a scenario is a TOML file; a trace is what TRACE names"
+    ):
+        load_scenario(tmp_path / "trace.jsonl")

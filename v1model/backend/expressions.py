@@ -14,7 +14,6 @@ from v1model.backend import arithmetic, wire
 from v1model.backend.layout import (
     INTEGER_BITS,
     NARROW_BITS,
-    header_bits,
     is_wide,
     value_width,
     wire_bytes,
@@ -199,38 +198,13 @@ class Expressions:
             return f"wide_copy({place}, {self.value(value)}, {value_width(value.type)});"
         return f"{place} = {self.value(value)};"
 
-    def _lookahead(self, value_type: ir.Type) -> str:
-        bits = header_bits(value_type) if isinstance(value_type, ir.Header) else _flat_width(value_type)
+    def _lookahead(self, value_type: ir.Bits) -> str:
+        bits = value_type.width
         self._function.check(f"job->length - offset < {wire_bytes(bits)}", "PacketTooShort")
         packet = "(job->data + offset)"
-        if isinstance(value_type, ir.Header):
-            temporary = self._function.temporary(value_type)
-            tag = self._function.unit.types.name(value_type)
-            self._function.emit(f"unpack_{tag}(&{temporary}, {packet});")
-            return temporary
-        if isinstance(value_type, ir.Bits | ir.Bool):
-            if is_wide(value_type):
-                return f"wide_load({self._function.wide_temporary(bits)}, {packet}, 0, {bits})"
-            return f"({wire.load(packet, 0, bits)})"
-        temporary = self._function.temporary(value_type)
-        self._load_struct(temporary, value_type, packet, 0)
-        return temporary
-
-    def _load_struct(self, place: str, value_type: ir.Type, packet: str, offset: int) -> int:
-        """Emits loads of a struct's fields one behind the other; the offset behind them."""
-        if isinstance(value_type, ir.Struct):
-            for name, field_type in value_type.fields:
-                offset = self._load_struct(f"{place}.f_{identifier(name)}", field_type, packet, offset)
-            return offset
-        width = value_width(value_type)
-        self._function.emit(wire.load_statement(place, packet, offset, width))
-        return offset + width
-
-
-def _flat_width(value_type: ir.Type) -> int:
-    if isinstance(value_type, ir.Struct):
-        return sum(_flat_width(field_type) for _, field_type in value_type.fields)
-    return value_width(value_type)
+        if is_wide(value_type):
+            return f"wide_load({self._function.wide_temporary(bits)}, {packet}, 0, {bits})"
+        return f"({wire.load(packet, 0, bits)})"
 
 
 def _stack(expression: ir.Expr) -> ir.Stack:

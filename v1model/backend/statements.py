@@ -148,7 +148,8 @@ class Statements(Writer):
             if varbit is not None:
                 bits = self.expressions.value(statement.varbit_bits) if statement.varbit_bits else "0"
                 emit(f"uint64_t varbit_bits = {bits};")
-                check("varbit_bits % 8 != 0", "ParserInvalidArgument")
+                # simple_switch takes it as an int: the largest stands for what is larger.
+                check("varbit_bits % 8 != 0 || varbit_bits > INT32_MAX", "ParserInvalidArgument")
                 length, argument = f"{fixed_bytes} + varbit_bits / 8", ", (uint32_t)varbit_bits"
             check(f"job->length - offset < {length}", "PacketTooShort")
             if varbit is not None:

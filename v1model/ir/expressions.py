@@ -132,9 +132,9 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """packet.lookahead<T>(): parser only; too short raises error.PacketTooShort."""
+    """packet.lookahead<T>() as bits: parser only; too short raises error.PacketTooShort."""
 
-    type: Type
+    type: Bits
 
 
 @dataclass(frozen=True, slots=True)

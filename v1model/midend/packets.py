@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from v1model import ir
 from v1model.errors import UnsupportedError
+from v1model.frontend.types import MAX_WIDTH_BITS
 from v1model.midend import fold
 from v1model.midend.arguments import arguments
 from v1model.midend.values import VOID, root
@@ -62,19 +63,13 @@ def _emit(frame: Frame, value: ir.Expr, node: ast.Call) -> None:
 
 
 def _lookahead(frame: Frame, node: ast.Call) -> ir.Expr:
-    """The value ahead; one with header stacks is taken as bits and then apart."""
+    """The value ahead: its bits, taken apart. What is made of parts makes a header valid, as p4c has it."""
     type_ = frame.unit.shapes.of(frame.scope.closed(node.inferred[0]), node.span)
-    if not _has_stack(type_):
-        return frame.save(ir.Lookahead(type_))
     width = _width(type_, node)
+    if width > MAX_WIDTH_BITS:
+        raise UnsupportedError(f"lookahead of more than {MAX_WIDTH_BITS} bits", node.span)
     word = frame.save(ir.Lookahead(ir.Bits(width)))
-    return frame.save(_apart(word, type_, width, node))
-
-
-def _has_stack(type_: ir.Type) -> bool:
-    if isinstance(type_, ir.Struct):
-        return any(_has_stack(field) for _, field in type_.fields)
-    return isinstance(type_, ir.Stack)
+    return word if word.type == type_ else _apart(word, type_, width, node)
 
 
 def _width(type_: ir.Type, node: ast.Call) -> int:

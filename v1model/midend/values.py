@@ -83,11 +83,30 @@ def assign(frame: Frame, target: ir.Expr, value: ir.Expr) -> None:
     """target = value: by value even when an aggregate reads what it overwrites. A member of a header union
     invalidates the others, be it valid or not (spec section 8.20: u.h = e is u.h.setInvalid() where e is
     invalid)."""
+    made_valid = list(_made_valid(target, value))
     if isinstance(value, ir.Aggregate) and value.values and _reads(value, root(target)):
         value = frame.save(value)
-    frame.emit(ir.Assign(target, value))
+    frame.emit(*made_valid, ir.Assign(target, value))
     if is_union_member(target):
         frame.emit(ir.If(ir.IsValid(target), (ir.SetValid(target, valid=True),), tuple(set_invalid(target))))
+
+
+def _made_valid(target: ir.Expr, value: ir.Expr) -> Iterator[ir.Stmt]:
+    """Yield setValid() of each header that gets its fields from a list: so p4c assigns such, and a switch
+    that counts `packet_length` by it sees a header more. Copies of headers change no length."""
+    if not isinstance(value, ir.Aggregate) or not value.valid:
+        return
+    match target.type:
+        case ir.Header():
+            yield ir.SetValid(target, valid=True)
+        case ir.Struct(fields=fields):
+            for (name, _), part in zip(fields, value.values, strict=False):
+                yield from _made_valid(fold.member(target, name), part)
+        case ir.Stack(element=element):
+            for position, part in enumerate(value.values):
+                yield from _made_valid(ir.Index(target, fold.bits(position, ir.Bits(32)), element), part)
+        case _:
+            pass
 
 
 def is_union_member(place: ir.Expr) -> TypeGuard[ir.Member]:

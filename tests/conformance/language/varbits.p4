@@ -22,7 +22,9 @@ struct metadata_t { }
 parser TestParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     state start {
         bit<8> length = packet.lookahead<bit<8>>();
-        packet.extract(hdr.first, (bit<32>) length * 8);
+        // As programs take a header's length: below 4 it wraps around.
+        bit<32> bits = length[7:7] == 1 ? ((bit<32>) length[6:0] - 4) * 8 : (bit<32>) length * 8;
+        packet.extract(hdr.first, bits);
         transition accept;
     }
 }
@@ -38,6 +40,8 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.status.status = 0;
         if (sm.parser_error == error.HeaderTooShort) {
             hdr.status.status = 0xE4;
+        } else if (sm.parser_error == error.ParserInvalidArgument) {
+            hdr.status.status = 0xE5;
         } else if (sm.parser_error != error.NoError) {
             hdr.status.status = 0xE1;
         } else if (hdr.first.count != 3) {

@@ -16,6 +16,8 @@ from transformers import GptOssConfig, GptOssForCausalLM
 from vllm.triton_utils import HAS_TRITON
 
 from engines.conformance.connectors.process import free_port
+from engines.conformance.models import make_all
+from engines.conformance.weights import write_adapter
 from experiments.engines import model
 from tests.engines.live.conftest import Home
 from tests.engines.live.vllm_process import Engine
@@ -289,6 +291,34 @@ def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     consumer.generate(tokens(200, 4))
     consumer.settle()
     assert len(home.store.places()) == held
+
+
+BESIDE = """
+from vllm import SamplingParams
+from vllm.lora.request import LoRARequest
+adapter = LoRARequest("sql", 1, {folder!r})
+sampling = SamplingParams(temperature=0, max_tokens=16, ignore_eos=True, detokenize=False)
+prompts = [{{"prompt_token_ids": prompt}} for prompt in {prompts}]
+llm.generate(prompts, sampling, lora_request=[None, adapter], use_tqdm=False)
+settle()
+"""
+
+
+def test_a_request_beside_one_with_an_adapter_stores_nothing_wrong(
+    start: Start, home: Home, tmp_path: Path
+) -> None:
+    """On CPUs, vLLM computes it with the other's adapter."""
+    folder, prompts = tmp_path / "sql", [tokens(200, seed) for seed in (1, 2)]
+    make_all(tmp_path, 1)
+    write_adapter(folder, 1)
+    mode = {"folder": tmp_path / "llama", "enable_lora": True, "max_lora_rank": 8, "max_loras": 1}
+    one = start(transfer=transfer(home), **mode)
+    one.run(BESIDE.format(folder=str(folder), prompts=prompts))
+    assert "KV of requests without an adapter is not stored" in one.log.read_text(errors="replace")
+    one.close()
+    other = start(transfer=transfer(home), **mode)
+    found = other.generate(prompts[0])
+    assert_same(found, start(tmp_path / "llama").generate(prompts[0]))
 
 
 def test_sinks_beside_windows_are_refused(start: Start, home: Home, tmp_path: Path) -> None:
