@@ -47,11 +47,13 @@ class Agent:
         self._outgoing = outgoing
         self._stack = contextlib.ExitStack()
         self._network: Network | None = None
+        self._watching = contextlib.ExitStack()
         self._watch: CpuWatch | None = None
 
     def __enter__(self) -> Agent:
         self._processes = AgentProcesses(self._outgoing)
         self._stack.callback(self._processes.close)
+        self._stack.enter_context(self._watching)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -195,15 +197,17 @@ class Agent:
 
     def do_watch(self, switches: list[int]) -> None:
         """Begin to sample the CPU and the threads of switches, whose processes have these numbers."""
-        self._watch = CpuWatch(self._processes.pid(number) for number in switches)
-        self._watch.start()
+        watch = CpuWatch(self._processes.pid(number) for number in switches)
+        self._watching.close()
+        self._watch = self._watching.enter_context(watch)
 
     def do_watched(self) -> dict[str, float]:
         """End sampling; returns what was seen."""
         if self._watch is None:
             raise ValueError("nothing is watched")
+        self._watching.close()
         watch, self._watch = self._watch, None
-        return asdict(watch.stop())
+        return asdict(watch.use)
 
     def do_run(self, command: list[str], timeout_s: float) -> str:
         """Run a program to its end; returns what it says, raises ValueError if it fails."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
-
 from topologies.fabric import Fabric
 
 
@@ -24,6 +22,8 @@ def to_message(fabric: Fabric) -> dict[str, Any]:
 
 def from_message(message: dict[str, Any]) -> Fabric:
     """Return the fabric; raises KeyError, ValueError or TopologyError for what is none."""
+    import networkx as nx  # takes long, and only what builds a network needs it
+
     graph = nx.Graph()
     for name, kind in message["vertices"]:
         graph.add_node(name, kind=kind)

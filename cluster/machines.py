@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Self
 
 from cluster.network import ClusterNetwork
 from cluster.remote_process import RemoteProcess
@@ -25,10 +26,8 @@ class Servers:
         return self._network.control_apart
 
     def watch(self) -> ServersWatch:
-        """Begin to sample the CPU of each server and the threads of its switches."""
-        watch = ServersWatch(self._network, self.use)
-        watch.start()
-        return watch
+        """Return what samples the CPU of each server and the threads of its switches."""
+        return ServersWatch(self._network, self.use)
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
         """Return what running processes have used so far, together."""
@@ -49,14 +48,12 @@ class Servers:
 
 
 class ServersWatch:
-    """Samples all servers."""
+    """Samples all servers, as a context manager and inside it alone."""
 
     def __init__(self, network: ClusterNetwork, use: dict[str, CpuUse]) -> None:
         self._network, self._use = network, use
 
-    def start(self) -> None:
-        """Begin sampling."""
-
+    def __enter__(self) -> Self:
         def begin(name: str, session: Session) -> None:
             switches = [
                 process.number
@@ -66,11 +63,18 @@ class ServersWatch:
             session.ask("watch", switches=switches)
 
         self._network.on_all(begin)
+        return self
 
-    def stop(self) -> CpuUse:
-        """End sampling; of each figure that of the server that had least to spare."""
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object, /) -> None:
+        if kind is not None:  # no server is waited for: the one that is lost may be why
+            self._network.on_all(lambda name, session: session.tell("watched"))
+            return
         self._use.clear()
         self._use.update(self._network.on_all(lambda name, session: CpuUse(**session.ask("watched"))))
+
+    @property
+    def use(self) -> CpuUse:
+        """Return of each figure that of the server that had least to spare."""
         seen = self._use.values()
         return CpuUse(
             max(one.mean for one in seen),

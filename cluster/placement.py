@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import networkx as nx
-
 from topologies.fabric import SWITCH, Fabric
 
 SWITCH_LOAD: Final = 1.7
@@ -100,6 +98,8 @@ class _Search:
         units: Sequence[tuple[str, ...]],
         shares: Mapping[str, float],
     ) -> None:
+        import networkx as nx  # takes long, and only runs over several servers need it
+
         self._shares = shares
         self._units = sorted(units, key=lambda unit: -sum(loads[name] for name in unit))
         self._loads = [sum(loads[name] for name in unit) for unit in self._units]

@@ -384,6 +384,8 @@ def _faults(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def _switch_faults(switch: SwitchConfig) -> Iterator[tuple[str, str]]:
+    if "/" in switch.grpc_address and ":" not in switch.grpc_address:
+        yield "grpc_address", f"a Unix socket is written unix:{switch.grpc_address}"
     if not 0 < switch.device_id < 1 << 64:
         yield "device_id", "must be from 1 to 2^64-1"
     pool = switch.pool
@@ -407,6 +409,8 @@ def _switch_faults(switch: SwitchConfig) -> Iterator[tuple[str, str]]:
                 yield f"ports[{index}].limits.{name}", f"must be above 0, at most {MAX_RATE_PER_S}, or null"
         if numbers.count(port.port) > 1:
             yield f"ports[{index}].port", f"port {port.port} is there twice"
+        if port.host and not any(port.host.ipv4 in route.prefix for route in switch.routes):
+            yield f"ports[{index}].host", f"no route leads to {port.host.ipv4}"
     if sorted(set(switch.stores)) != list(switch.stores) or len(switch.stores) > MAX_NODES:
         yield "stores", f"at most {MAX_NODES}, each once, in the order of their addresses"
     for index, route in enumerate(switch.routes):

@@ -7,7 +7,7 @@ import os
 import queue
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -175,30 +175,27 @@ class _Play:
 
     def idle(self, running: Running, beside: _Beside) -> float:
         """Cores that all of it takes without a request."""
-        watch = self._machines.watch()
-        running.timeline.start()
         hosts = (*running.nodes, *running.stores, *beside.values())
         processes = [host.process for host in (*hosts, running.controller)]
         processes += self._network.switch_processes.values()
-        start_s = monotonic_start(START_DELAY_S)
-        for host in hosts:
-            self._start_at(host, start_s)
-        time.sleep(2 * START_DELAY_S)
-        before_s, began_s = self._machines.cpu_time(processes).total_s + time.process_time(), time.monotonic()
-        time.sleep(IDLE_S)
-        used_s = self._machines.cpu_time(processes).total_s + time.process_time() - before_s
-        took_s = time.monotonic() - began_s
-        watch.stop()
-        running.timeline.stop()
-        return used_s / took_s
+        with self._machines.watch(), running.timeline:
+            start_s = monotonic_start(START_DELAY_S)
+            for host in hosts:
+                self._start_at(host, start_s)
+            time.sleep(2 * START_DELAY_S)
+            before_s, began_s = self._used_s(processes), time.monotonic()
+            time.sleep(IDLE_S)
+            return (self._used_s(processes) - before_s) / (time.monotonic() - began_s)
+
+    def _used_s(self, processes: Iterable[Process]) -> float:
+        """CPU time of these and of this process so far."""
+        return self._machines.cpu_time(processes).total_s + time.process_time()
 
     def measure(self, running: Running, beside: _Beside, on_progress: OnProgress) -> Measurements:
         """Play the trace."""
         workers, stores, controller = running.nodes, running.stores, running.controller
         measured = Measurements(started_s=time.monotonic(), control_apart=self._machines.control_apart)
         sent_before, dropped_before = self._egress_bytes(), self._network.link_drops()
-        watch = self._machines.watch()
-        running.timeline.start()
         parts: dict[str, list[Process]] = {
             "node": [worker.process for worker in workers],
             "store": [store.process for store in stores],
@@ -206,19 +203,19 @@ class _Play:
             "controller": [controller.process],
             **{name: [process.process] for name, process in beside.items()},
         }
-        before, since_s = self._used_by(parts), time.monotonic()
-        start_s = measured.start_s = monotonic_start(START_DELAY_S)
-        for host in (*workers, *stores, *beside.values()):
-            self._start_at(host, start_s)
         players = [*workers, *(process for name, process in beside.items() if name == ROUTER)]
         report = _at_most_every(REPORT_S, lambda: self._report(workers, on_progress))
-        wait_for("finished", players, self._events, SILENCE_S, report)
-        after = self._used_by(parts)
-        measured.usage, measured.usage_s = _less(after, before), time.monotonic() - since_s
-        self._report(workers, on_progress)
-        measured.wall_s = round(time.monotonic() - start_s, 3)
-        measured.cpu = watch.stop()
-        measured.timeline = running.timeline.stop()
+        with running.timeline, self._machines.watch() as watch:
+            before, since_s = self._used_by(parts), time.monotonic()
+            start_s = measured.start_s = monotonic_start(START_DELAY_S)
+            for host in (*workers, *stores, *beside.values()):
+                self._start_at(host, start_s)
+            wait_for("finished", players, self._events, SILENCE_S, report)
+            after = self._used_by(parts)
+            measured.usage, measured.usage_s = _less(after, before), time.monotonic() - since_s
+            self._report(workers, on_progress)
+            measured.wall_s = round(time.monotonic() - start_s, 3)
+        measured.cpu, measured.timeline = watch.use, running.timeline.samples
         measured.storage_egress_bytes = self._egress_bytes() - sent_before
         measured.link_drops = self._network.link_drops() - dropped_before
         for process in (controller, *workers, *stores, *beside.values()):

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import psutil
 
@@ -106,7 +107,8 @@ def _read(path: str) -> bytes:
 
 
 class CpuWatch:
-    """Samples the machine's CPU and the switches' threads in the background, from start() to stop()."""
+    """Samples the machine's CPU and the switches' threads in the background. Use it as a context manager: it
+    samples inside, also where the inside raises."""
 
     def __init__(self, switches: Iterable[int] = ()) -> None:
         """`switches`: process ids."""
@@ -116,14 +118,17 @@ class CpuWatch:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def start(self) -> None:
-        """Begin sampling."""
+    def __enter__(self) -> Self:
         self._thread.start()
+        return self
 
-    def stop(self) -> CpuUse:
-        """End sampling; what was seen."""
+    def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
+
+    @property
+    def use(self) -> CpuUse:
+        """Return what was seen so far: all of it once the watch has ended."""
         if not self._samples:
             return CpuUse()
         return CpuUse(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, Self
 
 from emulator.machine import CpuTime, CpuUse, CpuWatch, cpu_time
 from topologies.process import Process
@@ -11,10 +11,15 @@ from topologies.running import RunningNetwork
 
 
 class Watching(Protocol):
-    """Samples in the background."""
+    """Samples in the background, as a context manager and inside it alone."""
 
-    def stop(self) -> CpuUse:
-        """End sampling; what was seen."""
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object, /) -> None: ...
+
+    @property
+    def use(self) -> CpuUse:
+        """Return what was seen, once it has ended."""
 
 
 class Machines(Protocol):
@@ -25,7 +30,7 @@ class Machines(Protocol):
         """Return whether the controller has a machine of its own, and so takes nothing from the hosts."""
 
     def watch(self) -> Watching:
-        """Begin to sample CPUs and the threads of the switches that run."""
+        """Return what samples the CPUs and the threads of the switches that run now."""
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
         """Return what running processes have used so far, together."""
@@ -40,10 +45,8 @@ class ThisMachine:
         self._network = network
 
     def watch(self) -> CpuWatch:
-        """Begin to sample."""
-        watch = CpuWatch(process.pid for process in self._network.switch_processes.values())
-        watch.start()
-        return watch
+        """Return what samples this machine."""
+        return CpuWatch(process.pid for process in self._network.switch_processes.values())
 
     def cpu_time(self, processes: Iterable[Process]) -> CpuTime:
         """Return what running processes have used so far, together."""

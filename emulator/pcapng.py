@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from scapy.utils import RawPcapReader
-
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _BYTE_ORDER = 0x1A2B3C4D
 _NO_LENGTH = -1
@@ -26,6 +24,8 @@ def write_pcapng(path: Path, capture: Path, interfaces: Mapping[int, str] | str)
 
     `interfaces`: the name of the one interface it was made at, or names by index for one of all ports.
     """
+    from scapy.utils import RawPcapReader  # Scapy takes as long to import as all else; few runs capture
+
     path.parent.mkdir(parents=True, exist_ok=True)
     count = 0
     numbers: dict[str, int] = {}

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from commands.errors import ExperimentError
 from emulator.processes import LineProcess
@@ -51,7 +51,8 @@ class Sample:
 
 @dataclass
 class Timeline:
-    """Samples a network in the background, from start() to stop()."""
+    """Samples a network in the background. Use it as a context manager: `samples` has what was seen inside,
+    and the state at its end unless the inside raises."""
 
     network: RunningNetwork
     progress: Progress
@@ -59,20 +60,19 @@ class Timeline:
     """Called with each, in the thread that samples, also when no more are kept."""
     samples: list[Sample] = field(default_factory=list)
 
-    def start(self) -> None:
-        """Count from now on."""
+    def __enter__(self) -> Self:
         self._from = self.network.link_bytes()
         self._started_s = time.monotonic()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+        return self
 
-    def stop(self) -> list[Sample]:
-        """End sampling; what was seen, the state at the end included."""
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object, /) -> None:
         self._done.set()
         self._thread.join()
-        self._take()
-        return self.samples
+        if kind is None:
+            self._take()
 
     def _run(self) -> None:
         while (self._has_room or self.on_sample) and not self._done.wait(PERIOD_S):

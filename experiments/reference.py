@@ -23,7 +23,6 @@ from emulator.result import ROOT
 from experiments import traffic, versions
 from experiments.commands import GROUPS, PROGRAMS
 from experiments.keys import ANY, declared, keys_by_command
-from experiments.summaries import schema as summaries
 from scenario import Scenario
 
 SCHEMA: Final = ROOT / "docs" / "scenario.schema.json"
@@ -63,6 +62,8 @@ def main() -> int:
 
 def made() -> dict[Path, str]:
     """Return the text of each generated file."""
+    from experiments.summaries import schema as summaries  # takes a second: hundreds of classes
+
     return (
         {TABLE: table(), PAGE: page(), SCHEMA: schema()}
         | versions.made()

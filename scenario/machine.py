@@ -23,8 +23,8 @@ class Machine:
     """That hosts and switches share; 0: these take no time."""
     slowdown: Annotated[float, Within(0.0, 100.0)] = 0.0
     """Mean share by which work on a core takes longer than the times below, by chance."""
-    live_turns: bool = False
-    """Lanes of a node take turns exactly as those of hosts do (simulator.emulated.lanes)."""
+    live_puts: bool = False
+    """PUTs leave fragment by fragment, as those of hosts do (simulator.emulated.live_puts)."""
     node_report_s: Annotated[float, Within(0.0, 1e3)] = 0.0
     """The conductor knows of nodes and pools what they last said (simulator.emulated.reported):
     nodes every so often and when a prefill has ended, pools every `pool_report_s`; 0: everything at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,14 +28,21 @@ def load_scenario(path: str | Path) -> tuple[Scenario, Document]:
 
     A file may name another as its `base`: it then only says what differs.
     """
-    document = read_document(path)
+    document = _read(Path(path))
     values = _with_bases(Path(path), document, BASES)
     return build(Scenario, completed(values)), document
 
 
 def read_values(path: Path) -> Values:
     """Return the values of a file with those of its bases; raises ScenarioError."""
-    return _with_bases(path, read_document(path), BASES)
+    return _with_bases(path, _read(path), BASES)
+
+
+def _read(path: Path) -> Document:
+    """A file that a user named, perhaps a trace by mistake."""
+    if path.suffix in (".json", ".jsonl"):
+        raise ScenarioError(f"{path}: a scenario is a TOML file; a trace is what TRACE names")
+    return read_document(path)
 
 
 def decode_scenario(document: Document) -> Scenario:
@@ -89,8 +97,10 @@ def _value(document: Document, path: tuple[str, ...], value: Any, folder: Path) 
     keys = {key.path: key for key in keys_of(Scenario)}
     key = keys.get(path)
     if key is None:
-        known = ", ".join(other[-1] for other in keys if other[:-1] == path[:-1])
-        raise document.error(".".join(path), f"there is no such field; there are {known}")
+        known = [other[-1] for other in keys if other[:-1] == path[:-1]]
+        near = get_close_matches(path[-1], known, 1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise document.error(".".join(path), f"there is no such field{meant}; there are {', '.join(known)}")
     try:
         checked = key.from_toml(value)
     except ValueError as error:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# pictures.sh [PAGE]: docs/pictures/report*.png from results/run/report.html, or another page of a `make run` that
+# pictures.sh [PAGE]: docs/pictures/report.png from results/run/report.html, or another page of a `make run` that
 # kept up; or docs/pictures/purchases.png from the page of a `make study`. Needs Debian's chromium, as make test-slow
 # does, which installs it.
 set -eu
@@ -26,5 +26,4 @@ if grep -q '<title>When does a pool in the switch pay?</title>' "$page"; then
 else
   grep -q 'The machine kept up' "$page" || { echo "pictures: the machine did not keep up in $page" >&2; exit 1; }
   picture report 1100 1370 ''
-  picture report-requests 1100 690 'from=part6&requests-by=fetch&requests-until=fetch'
 fi

@@ -1,4 +1,4 @@
-"""Check the documents outside docs/lab and the first lines of docstrings for plain prose.
+"""Check the documents and the first lines of docstrings for plain prose.
 
     prose.py                    exit code 1 and one line for each finding, 0 without any
     prose.py --count            words and sentences of each document
@@ -27,12 +27,14 @@ from proselint.tools import LintFile
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = tomllib.loads((ROOT / "scripts" / "prose.toml").read_text(encoding="utf-8"))
-WORDS, DOCUMENT_WORDS = (
+WORDS, DOCUMENT_WORDS, REVISIONS = (
     {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in RULES[table].items()}
-    for table in ("words", "document_words")
+    for table in ("words", "document_words", "revisions")
 )
-LEFT_OUT = ("docs/lab/",)
-"""Below these nothing is checked: notes of a day."""
+RECORDS = ("docs/lab/record.md", "docs/lab/engines-attacked.md")
+"""Lists of defects, which are not checked."""
+NOTEBOOK = "docs/lab/"
+"""Below this, pages may name revisions."""
 GENERATED = "do not edit"
 """What a page says at its top that is generated of declarations, which is not checked either."""
 OTHERS = ("README.md", "CONTRIBUTING.md")
@@ -79,7 +81,7 @@ def listed(*patterns: str) -> list[str]:
 
 def documents() -> list[str]:
     pages = listed("docs/*.md", "docs/**/*.md", *OTHERS)
-    written = [page for page in pages if not page.startswith(LEFT_OUT)]
+    written = [page for page in pages if page not in RECORDS]
     return [page for page in written if GENERATED not in read(page)[:400]]
 
 
@@ -93,8 +95,9 @@ def in_documents(pages: Iterable[str]) -> Iterator[str]:
     for page in pages:
         found = passages(read(page))
         yield from lengths_in(page, found)
+        words = WORDS | (DOCUMENT_WORDS if page.startswith(NOTEBOOK) else DOCUMENT_WORDS | REVISIONS)
         for passage in found:
-            yield from words_in(f"{page}:{passage.line}", passage.text, WORDS | DOCUMENT_WORDS)
+            yield from words_in(f"{page}:{passage.line}", passage.text, words)
         yield from proselint_in(page, found)
 
 

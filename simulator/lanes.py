@@ -29,28 +29,19 @@ class Lanes:
         )
         self._most = hosts.node.initial
         self._lanes: list[Lane[Ask]] = []
-        """All, in the order in which they came to be."""
+        """All; the one that sent something last is the last."""
         self._probes_to: dict[str, Lane[Ask]] = {}
         self._bodies_to: dict[str, Lane[Ask]] = {}
         self._questions_to: dict[str, Lane[Ask]] = {}
-        self._sent = 0
-        self._pool: Lane[Ask] | None = None
-        self._set_up()
-
-    def _set_up(self) -> None:
-        """The pool's lane is there before it has answered."""
-        self._pool = self.bodies(POOL)
 
     @property
     def pool(self) -> Lane[Ask]:
         """Of bodies that the pool is going to answer."""
-        if self._pool is None:
-            self._pool = self.bodies(POOL)
-        return self._pool
+        return self.bodies(POOL)
 
     def is_pool(self, lane: Lane[Ask]) -> bool:
         """Return whether a lane is the pool's."""
-        return lane is self._pool
+        return lane is self._bodies_to.get(POOL)
 
     def probes(self, home: str) -> Lane[Ask]:
         """Return the lane of first fragments to a home."""
@@ -65,15 +56,12 @@ class Lanes:
         return self._bodies_to.get(home) or self._new(self._bodies_to, home, self._bodies)
 
     def take(self, now_s: float) -> list[Ask]:
-        """Return what may be sent now. Where the bound is scarce, it is not always the same lane that comes
-        first; a part larger than the bound goes alone."""
+        """Return what may be sent now. Where the bound is scarce, the lane comes first that sent something
+        longest ago; a part larger than the bound goes alone."""
         asks: list[Ask] = []
         waiting = [lane for lane in self._lanes if lane.waiting]
         if not waiting:
             return asks
-        if len(waiting) > 1:
-            first = self._sent % len(self._lanes)
-            waiting = [lane for lane in (*self._lanes[first:], *self._lanes[:first]) if lane.waiting]
         in_flight = sum([lane.in_flight for lane in self._lanes])
         for lane in waiting:
             room = self._most - in_flight
@@ -81,8 +69,10 @@ class Lanes:
                 room = max(room, lane.waiting[0].fragments)
             before = lane.in_flight
             asks += lane.take(now_s, room)
-            in_flight += lane.in_flight - before
-            self._sent += lane.in_flight - before
+            if lane.in_flight > before:
+                in_flight += lane.in_flight - before
+                self._lanes.remove(lane)
+                self._lanes.append(lane)
         return asks
 
     def _new(self, lanes: dict[str, Lane[Ask]], home: str, options: LaneOptions) -> Lane[Ask]:

@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import contextlib
 import os
 import sys
 
@@ -14,6 +15,12 @@ sys.dont_write_bytecode = False
 os.environ.setdefault("WEIR_COMPILED", "0")
 # Commands that choose a size of values would start this process again.
 os.environ.setdefault("WEIR_VALUE_BYTES", "512")
+# Scapy asks the kernel for all routes when it is imported; what it builds here is never sent by it. The
+# engines' environment has no Scapy.
+with contextlib.suppress(ImportError):
+    from scapy.config import conf
+
+    conf.route_autoload = conf.route6_autoload = False
 # Examples have no deadline and may be made slowly: on a busy machine any of them may be interrupted for long.
 # Fixtures of a function are asked for by tests that make what they need for each example themselves.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 
 def rest_slow(quick: Collection[object], everything: Iterable[object]) -> list[Any]:
@@ -13,6 +14,14 @@ def rest_slow(quick: Collection[object], everything: Iterable[object]) -> list[A
     return [
         one if one in quick else pytest.param(*_values(one), marks=pytest.mark.slow) for one in everything
     ]
+
+
+def examples(quick: int) -> settings:
+    """Return the settings of a property test whose examples take long: `quick` of them in `make test` instead
+    of 20, and ten times as many in `make test-slow`."""
+    current = settings.default
+    assert current is not None
+    return settings(max_examples=quick * current.max_examples // 20)
 
 
 def _values(one: object) -> tuple[object, ...]:

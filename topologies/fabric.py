@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from topologies.errors import TopologyError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 NODE, STORE, SWITCH = "node", "store", "switch"
 
@@ -187,12 +189,16 @@ class Fabric:
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:
+        import networkx as nx  # as in _check
+
         return dict(nx.all_pairs_shortest_path_length(self.graph))
 
     def _of_kind(self, kind: str) -> tuple[str, ...]:
         return tuple(name for name, data in self.graph.nodes(data=True) if data["kind"] == kind)
 
     def _check(self) -> None:
+        import networkx as nx  # takes long, and only what builds a network needs it
+
         for kind, what in ((NODE, "inference node"), (SWITCH, "switch")):
             if not self._of_kind(kind):
                 raise TopologyError(f"topology {self.name}: needs at least one {what}")

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from itertools import chain
 
-import networkx as nx
-
 from topologies.errors import TopologyError
 from topologies.fabric import SWITCH, Fabric
 from topologies.leafspine import attach_hosts, connect_up
@@ -21,6 +19,8 @@ from topologies.leafspine import attach_hosts, connect_up
 
 def fat_tree(nodes: int, stores: int, rate_bit_s: float, pods: int = 4) -> Fabric:
     """Hosts spread evenly over the edge switches of all pods."""
+    import networkx as nx  # takes long, and only what builds a network needs it
+
     if pods < 2 or pods % 2:
         raise TopologyError(f"a fat tree needs an even number of pods, 2 or more, not {pods}")
     half = pods // 2

@@ -11,16 +11,20 @@ node1  node2 store1  node3 ...
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from topologies.errors import TopologyError
 from topologies.fabric import NODE, STORE, SWITCH, Fabric
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def leaf_spine(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4, spines: int = 2) -> Fabric:
     """Hosts spread evenly over the leaves; uplinks carry together what the leaf's hosts can send. Without
     storage nodes the nodes, two or more, lend one another what they hold."""
+    import networkx as nx  # takes long, and only what builds a network needs it
+
     if min(nodes, leaves, spines) < 1 or stores < 0 or nodes + stores < 2:
         raise TopologyError(
             "a leaf-spine needs at least 1 leaf, 1 spine and 1 node and 1 store, or 2 nodes and none, not "
@@ -37,6 +41,8 @@ def leaf_spine(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4, spin
 
 def tree(nodes: int, stores: int, rate_bit_s: float, leaves: int = 4) -> Fabric:
     """Return a tree of two levels: a leaf-spine whose only spine is the root."""
+    import networkx as nx  # as in leaf_spine
+
     fabric = leaf_spine(nodes, stores, rate_bit_s, leaves, spines=1)
     return Fabric("tree", nx.relabel_nodes(fabric.graph, {"spine1": "root"}))
 

@@ -7,8 +7,6 @@ node2 ─┼─ s1 ──┤
 
 from __future__ import annotations
 
-import networkx as nx
-
 from topologies.errors import TopologyError
 from topologies.fabric import NODE, STORE, SWITCH, WAITER_PORTS, Fabric
 
@@ -16,6 +14,8 @@ from topologies.fabric import NODE, STORE, SWITCH, WAITER_PORTS, Fabric
 def star(nodes: int, stores: int, rate_bit_s: float) -> Fabric:
     """`nodes` inference nodes and `stores` storage nodes on one switch, all links of the same rate; without
     storage nodes the nodes, two or more, lend one another what they hold."""
+    import networkx as nx  # takes long, and only what builds a network needs it
+
     if nodes < 1 or stores < 0 or nodes + stores < 2:
         raise TopologyError(
             f"a star needs at least 1 node and 1 store, or 2 nodes and none, not {nodes} and {stores}"

@@ -9,12 +9,13 @@ a field that is missing or has the wrong type, an empty chain, a block twice in 
 not one for each block or that name a block that is not full, an input of zero tokens, times that go
 backwards, two schemas in one file, no requests at all. Warnings (reported, the file is used): unknown fields,
 an output of zero tokens, a gap of more than a minute without arrivals, a chain whose length does not fit its
-tokens, a block that follows two different blocks or has two different chunk ids."""
+tokens, a block that follows two different blocks or has two different chunk ids, more than a thousand
+requests a second."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +38,8 @@ from workload.trace import (
 
 GAP_WARNING_S = 60.0
 """A longer time without arrivals is warned of; where a trace begins so late, times count from there."""
+DENSE_REQUESTS, DENSE_REQUESTS_PER_S = 100, 1000.0
+"""A trace of at least so many requests, at a higher rate, is warned of: its times may be in another unit."""
 WARNINGS_SHOWN = 3
 MS_PER_S = 1e3
 LEAST_UNIX_MS = 1e11
@@ -69,7 +72,17 @@ def parse_records(records: Iterable[Numbered], name: str, keeps_times: bool = Fa
     requests = tuple(reader.read(records))
     if reader.schema is None:
         raise TraceError(f"{name}: no requests in it")
-    return Trace(name, reader.schema, requests, warnings=reader.summary())
+    warnings = (*reader.summary(), *_density_warning(name, reader.schema, requests))
+    return Trace(name, reader.schema, requests, warnings=warnings)
+
+
+def _density_warning(name: str, schema: Schema, requests: Sequence[Request]) -> tuple[str, ...]:
+    """Return a line if so many requests come so fast that their times are likely in another unit."""
+    duration_s = requests[-1].arrival_s - requests[0].arrival_s
+    if len(requests) < DENSE_REQUESTS or not 0 < duration_s < len(requests) / DENSE_REQUESTS_PER_S:
+        return ()
+    unit = "ms" if schema.ticks_per_s == MOONCAKE.ticks_per_s else "s"
+    return (f"{name}: {len(requests)} requests within {duration_s:g} s: is `timestamp` in {unit}?",)
 
 
 @dataclass

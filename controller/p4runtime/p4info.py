@@ -39,7 +39,9 @@ def load_p4info(path: Path) -> Any:
     p4info = p4info_pb2.P4Info()
     try:
         text_format.Parse(path.read_text(), p4info, allow_unknown_field=True)
-    except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
+    except OSError as error:
+        raise P4InfoError(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, text_format.ParseError) as error:
         raise P4InfoError(f"{path}: not a P4Info text file: {error}") from None
     return p4info
 
@@ -90,6 +92,10 @@ class Program:
     def counter_id(self, name: str) -> int:
         """Return the ID of an indirect counter."""
         return int(self._one("counters", name).preamble.id)
+
+    def counter_size(self, name: str) -> int:
+        """Return the cells of an indirect counter."""
+        return int(self._one("counters", name).size)
 
     def meter_id(self, name: str) -> int:
         """Return the ID of an indirect meter."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controller.costs import Costs
 from controller.errors import ConfigError, ConnectionLostError, NotPrimaryError
 from controller.inbox import Inbox, Kind
-from controller.p4_constants import BLOCKS, SLOT_CHECK
+from controller.p4_constants import BLOCKS, OUTCOME_NAMES, OUTCOMES, SLOT_CHECK
 from controller.p4runtime.base_state import sync_base_state
 from controller.p4runtime.p4info import Program, load_p4info
 from controller.p4runtime.p4runtime_adapter import P4RuntimeAdapter
@@ -102,7 +102,14 @@ def _kind_of(message: Any) -> Kind:
 
 
 def _check_sizes(config: SwitchConfig, program: Program) -> None:
-    """The configured pool and this process's values must fit the program; raises ConfigError."""
+    """Raise ConfigError if the pool, or the values and outcomes of this process, do not fit the program."""
+    outcomes = program.counter_size(OUTCOMES)
+    if outcomes != len(OUTCOME_NAMES):
+        raise ConfigError(
+            f"switch {config.name}: its program counts {outcomes} outcomes and the controller "
+            f"{len(OUTCOME_NAMES)}: compile this version's p4/weir.p4, or bring the OUTCOME_ constants of "
+            "controller/p4_constants.py in line with p4/include/metadata.p4"
+        )
     if program.value_bytes() != wire.VALUE_BYTES:
         raise ConfigError(
             f"switch {config.name}: its program has values of {program.value_bytes()} bytes and the "

@@ -28,8 +28,8 @@ for again (None: the policy cannot say); `eviction_action.py` turns it into drop
 The same events always give the same decisions (`eventlog.py` writes and reads them as JSON lines), so a
 live run can be replayed.
 
-Adding a policy: one file with a subclass of `Policy` (or `QueuePolicy`), one line in `registry.py`, one
-golden test."""
+To add a policy: CONTRIBUTING.md, "How to add".
+"""
 
 from controller.policies.base import Policy
 from controller.policies.baseline import PolicyError

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from scapy.utils import RawPcapReader
-
 from hostlib.protocol import wire
 
 _SLL2 = struct.Struct(">HHIHBB8x")
@@ -45,6 +43,8 @@ class Sighting(NamedTuple):
 
 def read_sightings(file: Path, switch: str, peers: Mapping[int, str]) -> Iterator[Sighting]:
     """GETs and their answers in a capture; `peers`: what is behind each interface, by its index."""
+    from scapy.utils import RawPcapReader  # Scapy takes long to import; few runs capture
+
     with RawPcapReader(str(file)) as packets:
         for data, about in packets:
             if len(data) < HEADER_BYTES or data[_KV_AT] != wire.KV_VERSION or data[_KV_AT + 1] not in _TRACED:

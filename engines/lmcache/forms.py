@@ -1,8 +1,9 @@
-"""The types of the numbers in LMCache's objects, which LMCache's names of them do not say.
+"""The types and shapes of the tensors in LMCache's objects, which LMCache's names of them do not say.
 
-Engines that run one model in bfloat16 and in float16 name their chunks alike, and the objects are of one
-size: only their types tell them apart. When LMCache stores or loads, they are those of its memory; when it
-looks up, they are those that it announces, or bytes where it serializes its chunks.
+Engines that run one model in bfloat16 and in float16 name their chunks alike, and so do engines that split it
+over two ranks by heads and by layers: the objects are of one size. Types and shapes tell them apart. When
+LMCache stores or loads, they are those of its memory; when it looks up, they are those that it announces, or
+bytes where it serializes its chunks.
 
 Plain bytes say nothing: they are KV in any 8-bit format, or chunks that LMCache serialized in one of several
 ways. They have a name only where the user says what they are.
@@ -15,6 +16,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lmcache.v1.distributed.api import MemoryLayoutDesc, ObjectKey
     from lmcache.v1.memory_management import MemoryObj
 
@@ -27,15 +30,25 @@ MAX_FORMS: Final = 8
 """Most forms of one group; the one that was used first is forgotten."""
 
 
-def form_of(types: Any) -> str:
-    """Return the form of an object with numbers of these types."""
-    return ",".join(map(str, types))
+def form_of(types: Sequence[Any], shapes: Sequence[Sequence[int]]) -> str:
+    """Return the form of an object with tensors of these types and shapes.
+
+    A row of bytes or numbers has no shape but its length, which differs where LMCache compresses.
+    """
+    parts = (
+        f"{one} {'x'.join(map(str, shape))}" if len(shape) > 1 else str(one)
+        for one, shape in zip(types, shapes, strict=True)
+    )
+    return ",".join(parts)
 
 
-def types_of(content: MemoryObj) -> list[Any]:
-    """Return the types of the numbers in an object, one for each of its tensors."""
-    types = getattr(content.metadata, "dtypes", None)
-    return list(types) if types else [content.get_dtype()]
+def form_of_object(content: MemoryObj) -> str:
+    """Return the form of an object in LMCache's memory."""
+    described = content.metadata
+    types, shapes = getattr(described, "dtypes", None), getattr(described, "shapes", None)
+    if types and shapes:
+        return form_of(types, shapes)
+    return form_of([content.get_dtype()], [content.get_shape()])
 
 
 class Forms:
@@ -62,7 +75,7 @@ class Forms:
 
     def name(self, form: str) -> str | None:
         """Return a form's name for keys; None if it does not say what the numbers are."""
-        if BYTES not in form.split(","):
+        if BYTES not in (part.partition(" ")[0] for part in form.split(",")):
             return form
         return None if self._byte_format is None else f"{form} of {self._byte_format}"
 
@@ -76,5 +89,5 @@ class Forms:
         seen = self.seen(key)
         if announced is None or not announced.dtypes:
             return seen
-        form = form_of(announced.dtypes)
+        form = form_of(announced.dtypes, announced.shapes)
         return [form, *(one for one in seen if one == BYTES != form)]

@@ -9,10 +9,10 @@ given, for no limit of its own. With KV in 8 bits (`fp8`), and where LMCache ser
 `byte_format` has to say so, in the same words on every server: chunks of plain bytes are not kept without it.
 
 LMCache names its chunks itself, model, rank and salt among the names; the pool's key is the tenant's keyed
-hash of that name, of the content of the model's files (`engines.lmcache.model_names`), of the types of an
-object's numbers (`engines.lmcache.forms`) and of LMCache's version. Chunks are immutable, so there is nothing
-to lock: one that has gone fails to load, and LMCache recomputes it. Usage is what this adapter stored and did
-not delete: each object counts once, however often it is stored.
+hash of that name, of the content of the model's files (`engines.lmcache.model_names`), of types and shapes of
+an object's tensors (`engines.lmcache.forms`) and of LMCache's version. Chunks are immutable, so there is
+nothing to lock: one that has gone fails to load, and LMCache recomputes it. Usage is what this adapter stored
+and did not delete: each object counts once, however often it is stored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lmcache.v1.distributed.internal_api import L2StoreResult
 from lmcache.v1.distributed.l2_adapters.base import L2AdapterInterface
 from lmcache.v1.platform import create_event_notifier
 
-from engines.lmcache.forms import Forms, form_of, types_of
+from engines.lmcache.forms import Forms, form_of_object
 from engines.lmcache.model_names import ModelNames, tell_what_names_lack
 from engines.versions import warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
@@ -247,7 +247,7 @@ class WeirL2Adapter(L2AdapterInterface):  # type: ignore[misc] # lmcache is not 
 
     def _blocks_of(self, keys: list[ObjectKey], objects: list[MemoryObj]) -> dict[int, BlockRef]:
         """The blocks of these objects, by their places, whose model's weights have a name."""
-        forms = [self._forms.see(key, form_of(types_of(one))) for key, one in zip(keys, objects, strict=True)]
+        forms = [self._forms.see(key, form_of_object(one)) for key, one in zip(keys, objects, strict=True)]
         self._tell_of_bytes(forms)
         return dict(self._blocks(keys, [[form] for form in forms]))
 

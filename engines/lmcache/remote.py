@@ -15,7 +15,8 @@ default hash, each process begins that hash with a number of its own unless PYTH
 refused. The pool's key also has the content of the model's files and the chunk's shape; an engine whose
 model's files are not known finds its own chunks only. Neither has the options of vLLM that change the KV of
 the same files (hf_overrides, quantization, max_model_len with LongRoPE), nor the content of adapters: give
-engines that differ in them a tenant each, or take `engines.vllm.connector`.
+engines that differ in them a tenant each, or take `engines.vllm.connector`. Inside engines LMCache does not
+look at a request's `cache_salt`; its tags (`lmcache.tag.NAME`) keep requests apart.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import logging
 import os
 import secrets
 from concurrent.futures import Future, wait
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +81,7 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
                 "chunks that begin one: switch it off"
             )
         tell_what_names_lack()
+        _log.warning("LMCache shares KV of requests with different cache_salt: give them a lmcache.tag each.")
         self._memory = local_cpu_backend
         self._form = _form(local_cpu_backend.metadata, config.remote_serde)
         self._weights = begin_naming(local_cpu_backend.metadata)
@@ -160,8 +163,14 @@ class WeirRemoteConnector(RemoteConnector):  # type: ignore[misc] # lmcache is n
 
     def _block(self, key: CacheEngineKey) -> BlockRef:
         assert self._name is not None
-        named = (self._name.encode(), self._form.encode(), key.to_string().encode())
+        named = (self._name.encode(), self._form.encode(), _name_of(key).encode())
         return BlockRef(self._pool.seal.key(_CHUNK, *named))
+
+
+def _name_of(key: CacheEngineKey) -> str:
+    """All that LMCache names a chunk by. LMCache's own text of it may read the same for different tags."""
+    named = [one.name for one in fields(key) if one.name != "request_configs"]
+    return repr([type(key).__name__, *((name, getattr(key, name)) for name in named)])
 
 
 def check_hash_seed(algorithm: str) -> None:

@@ -41,6 +41,7 @@ def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpa
     _check_attention(model)
     _check_cache(config)
     _check_rope(config)
+    _check_inputs(model)
     layers, heads, head = _shape(config)
     return KvSpace(
         name=name,
@@ -134,6 +135,25 @@ def _check_rope(config: Any) -> None:
         )
 
 
+def _check_inputs(model: PreTrainedModel) -> None:
+    """Raise KeySpaceError for a model whose KV depends on more than the prompt's tokens up to a block's
+    end."""
+    modalities = model.input_modalities
+    others = {modalities} if isinstance(modalities, str) else set(modalities)
+    if others - {"text"}:
+        raise KeySpaceError(
+            f"a {type(model).__name__} takes {' and '.join(sorted(others - {'text'}))} besides the prompt's "
+            "tokens, which keys do not have: use this model without the pool"
+        )
+    modules = dict(model.named_modules(), **{"the configuration": model.config})
+    names = [name for name, one in modules.items() if getattr(one, "is_causal", True) is False]
+    if names:
+        raise KeySpaceError(
+            f"attention that is not causal ({names[0]}) sees tokens that come later, or those of an encoder: "
+            "use this model without the pool"
+        )
+
+
 def _shape(config: Any) -> tuple[int, int, int]:
     """Layers, KV heads of each, and numbers of each head."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
@@ -145,12 +165,14 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     """Offer the whole blocks of a prompt that `cache` holds; how many are held.
 
     It has to be computed as the model's weights are, not under autocast, which it does not say afterwards.
-    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, or in another
-    type than the model's.
+    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, in another
+    type than the model's, or with other heads than its configuration says.
     """
     size = pool.space.block_tokens
-    _check_computed(cache, pool.space)
     length = min(len(tokens), cache.get_seq_length())
+    if length < size:
+        return 0
+    _check_computed(cache, pool.space)
     keys = list(pool.space.block_keys(pool.seal, tokens[:length]))
     blocks = []
     for number, block in enumerate(pool.blocks.references(keys, 0)):
@@ -170,6 +192,13 @@ def _check_computed(cache: DynamicCache, space: KvSpace) -> None:
             raise KeySpaceError(f"the cache holds {tensor.shape[0]} sequences: store one at a time")
         if str(tensor.dtype).removeprefix("torch.") != space.dtype:
             raise KeySpaceError(f"the cache is in {tensor.dtype}, but the model in {space.dtype}")
+    shapes = {(tensor.shape[1], tensor.shape[3]) for tensor in tensors}
+    token_bytes = sum(tensor.shape[1] * tensor.shape[3] * tensor.itemsize for tensor in tensors)
+    if len(shapes) > 1 or token_bytes * space.block_tokens != space.block_bytes:
+        raise KeySpaceError(
+            f"the cache has heads of {sorted(shapes)} (number, size), and not those that the configuration "
+            "says: use this model without the pool"
+        )
 
 
 def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tensor:

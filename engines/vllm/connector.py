@@ -46,6 +46,7 @@ from engines.vllm.resolved import resolve
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.space import (
     Settings,
+    applies_others_adapters,
     has_worker_processes,
     loads_in_background,
     make_layout,
@@ -316,6 +317,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             stores=role.is_kv_producer,
             events=self._events,
             is_recomputed_right=not uses_v2_runner(self._vllm_config),
+            applies_others_adapters=applies_others_adapters(self._vllm_config),
         )
         is_worker_here = not has_worker_processes(self._vllm_config)
         models = [self._model_class()] if is_worker_here else []

@@ -1,13 +1,14 @@
 """Blocks of the engine's own cache whose KV another connector loaded, and what was computed on them.
 
 Nobody here knows what such KV depends on: the other connector may have taken that of another adapter, or of
-other weights. It must not get into the pool under keys that say exactly what it depends on.
+other weights. It must not get into the pool under keys that say exactly what it depends on. The same holds of
+what the engine itself is known to compute wrong.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,7 @@ class Computed(Protocol):
     request_id: str
     num_computed_tokens: int
     """Number of its tokens whose KV is there before the next step."""
+    lora_request: Any
 
 
 class ForeignBlocks:
@@ -32,20 +34,23 @@ class ForeignBlocks:
         block_tokens: int,
         *,
         is_recomputed_right: bool = True,
+        applies_others_adapters: bool = False,
     ) -> None:
         """`blocks_of` returns the ids of a request's blocks.
 
-        `is_recomputed_right` says whether what a connector could not load is right when it is computed.
+        `is_recomputed_right` says whether what a connector could not load is right when it is computed,
+        `applies_others_adapters` whether requests without an adapter are computed with that of another one.
         """
         self._blocks_of, self._block_tokens = blocks_of, block_tokens
         self._is_recomputed_right = is_recomputed_right
+        self._applies_others_adapters = applies_others_adapters
         self._block_ids: set[int] = set()
         self._first: dict[str, int] = {}
         """Number of the first foreign block of each request that has one; all behind it are foreign, too."""
         self._allocated: dict[str, tuple[Computed, Sequence[int], int]] = {}
         """Requests that got blocks since the last step, in order: with the blocks that were in the engine's
         cache, and the number of blocks whose origin is known."""
-        self._has_told = False
+        self._has_told = self._has_told_of_adapters = False
 
     def allocated(
         self, request: Computed, block_ids: Sequence[int], own_blocks: int, known_blocks: int
@@ -59,7 +64,7 @@ class ForeignBlocks:
         self._allocated.pop(request.request_id, None)
         self._allocated[request.request_id] = (request, block_ids[:own_blocks], known_blocks)
 
-    def step(self, given: Iterable[int], computing: Iterable[Computed]) -> None:
+    def step(self, given: Iterable[int], computing: Sequence[Computed]) -> None:
         """A step begins: running requests are given these blocks, and those in `computing` compute."""
         self._block_ids.difference_update(given)
         allocated, self._allocated = self._allocated, {}
@@ -68,6 +73,8 @@ class ForeignBlocks:
         if self._first:
             for request in computing:
                 self._follow(request)
+        if self._applies_others_adapters:
+            self._distrust_mixed(computing)
 
     def end(self, request_id: str) -> None:
         """The request is over; its blocks may be found in the engine's cache."""
@@ -100,6 +107,22 @@ class ForeignBlocks:
             self._block_ids.difference_update(block_ids)
         else:
             self._block_ids.update(block_ids)
+
+    def _distrust_mixed(self, computing: Sequence[Computed]) -> None:
+        """What requests without an adapter compute in a step with one is not theirs."""
+        plain = [request for request in computing if request.lora_request is None]
+        if not plain or len(plain) == len(computing):
+            return
+        for request in plain:
+            first = request.num_computed_tokens // self._block_tokens
+            first = self._first[request.request_id] = min(first, self._first.get(request.request_id, first))
+            self._block_ids.update(self._blocks_of(request.request_id)[first:])
+        if not self._has_told_of_adapters:
+            self._has_told_of_adapters = True
+            _log.warning(
+                "KV of requests without an adapter is not stored where others in the same batch have one: on "
+                "CPUs, vLLM computes it with theirs."
+            )
 
     def _tell(self) -> None:
         if not self._has_told:

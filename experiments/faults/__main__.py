@@ -116,20 +116,18 @@ def play(network: Network, artifacts: Artifacts, options: FaultsOptions, name: s
             faulty_disk=faulty,
         )  # fmt: skip
         running = stack.enter_context(cluster(network, artifacts, plan, name, case.shims))
-        watch = CpuWatch()
-        watch.start()
-        part_s = options.seconds / 3
-        at_s = time.monotonic() + START_DELAY_S
-        running.play(at_s, options.seconds)
-        time.sleep(START_DELAY_S + part_s)
-        fault_s = time.monotonic()
-        case.do(running, part_s)
-        healed_s = time.monotonic()
-        operations = running.played()
-        used = watch.stop()
+        with CpuWatch() as watch:
+            part_s = options.seconds / 3
+            at_s = time.monotonic() + START_DELAY_S
+            running.play(at_s, options.seconds)
+            time.sleep(START_DELAY_S + part_s)
+            fault_s = time.monotonic()
+            case.do(running, part_s)
+            healed_s = time.monotonic()
+            operations = running.played()
         evictions, suspicions = running.evictions, running.suspicions
         wrong, lost = running.check()
-    played = Played(operations, fault_s, healed_s, wrong, lost, used.mean, evictions, suspicions)
+    played = Played(operations, fault_s, healed_s, wrong, lost, watch.use.mean, evictions, suspicions)
     return evaluate(name, network.fabric.name, played)
 
 

@@ -225,15 +225,13 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOp
     operations: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     said: list[dict[str, Any]] = []
     before = _memory_bytes(running)
-    watch = CpuWatch()
-    watch.start()
-    for into_sink in (True, False, False, True):
-        intruder.flood(into_sink, sent, options.flood_per_s)
-        running.play(time.monotonic() + START_DELAY_S, options.seconds)
-        operations[into_sink] += running.played()
-        rested = intruder.rest(into_sink)
-        said += [] if into_sink else [rested]
-    used = watch.stop().mean
+    with CpuWatch() as watch:
+        for into_sink in (True, False, False, True):
+            intruder.flood(into_sink, sent, options.flood_per_s)
+            running.play(time.monotonic() + START_DELAY_S, options.seconds)
+            operations[into_sink] += running.played()
+            rested = intruder.rest(into_sink)
+            said += [] if into_sink else [rested]
     grown = _memory_bytes(running) - before
     wrong, lost = running.check()
     under_attack = operations[False]
@@ -255,7 +253,7 @@ def attack(running: Cluster, intruder: Intruder, name: str, options: IntrudersOp
         p99_ms[True],
         p99_ms[False],
         grown,
-        round(used, 2),
+        round(watch.use.mean, 2),
         reasons(under_attack, lost),
     )
 

@@ -138,17 +138,16 @@ def soak(screen: Screen, options: SoakOptions) -> Soaked:
 
 
 def _round(running: Cluster, seconds: float, name: str) -> Result:
-    watch = CpuWatch()
-    watch.start()
-    at_s = time.monotonic() + START_DELAY_S
-    running.play(at_s, seconds)
-    time.sleep(START_DELAY_S + seconds / 3)
-    fault_s = time.monotonic()
-    CASES[name].do(running, seconds / 3)
-    healed_s = time.monotonic()
-    operations = running.played()
-    running.until_up()
-    used = watch.stop().mean
+    with CpuWatch() as watch:
+        at_s = time.monotonic() + START_DELAY_S
+        running.play(at_s, seconds)
+        time.sleep(START_DELAY_S + seconds / 3)
+        fault_s = time.monotonic()
+        CASES[name].do(running, seconds / 3)
+        healed_s = time.monotonic()
+        operations = running.played()
+        running.until_up()
+    used = watch.use.mean
     played = Played(operations, fault_s, healed_s, 0, (), used, running.evictions, running.suspicions)
     return evaluate(name, running.fabric.name, played)
 

@@ -92,12 +92,8 @@ class Emulation:
         )
         timeline = Timeline(self._network, progress_of([controller, *stores]))
         running = Running(self._network, mode, nodes, stores, controller, config.switches, timeline)
-        with self._watch(running):
-            timeline.start()
-            try:
-                yield
-            finally:
-                timeline.stop()
+        with self._watch(running), timeline:
+            yield
 
     def burst(self, burst: Burst, push: bool) -> dict[str, dict[str, Any]]:
         """Have all nodes ask at the same moment; what each reports."""
@@ -150,12 +146,11 @@ class Mode:
         """Play all bursts of a point. Raises ProcessError when a part fails."""
         measured = Measurements()
         before = self._emulation.counts(self.controller)
-        watch = CpuWatch()
-        watch.start()
-        started_s = time.monotonic()
-        measured.bursts = list(self._play(case, pause_s))
-        measured.wall_s = round(time.monotonic() - started_s, 3)
-        measured.cpu = watch.stop()
+        with CpuWatch() as watch:
+            started_s = time.monotonic()
+            measured.bursts = list(self._play(case, pause_s))
+            measured.wall_s = round(time.monotonic() - started_s, 3)
+        measured.cpu = watch.use
         after = self._emulation.counts(self.controller)
         for name in ("storage_egress_bytes", "storage_requests", "link_drops", "store_drops"):
             setattr(measured, name, after[name] - before[name])

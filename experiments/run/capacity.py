@@ -105,10 +105,8 @@ def demand_of(requests: Iterable[Request], link_bit_s: float) -> Demand:
 
 
 def measure() -> Capacity:
-    """About two seconds; raises CapacityError."""
-    cores, share, before = usable_cores(), BusyShare(find_quota()), _cpu_s()
-    time.sleep(IDLE_SAMPLE_S)
-    idle_cores, others = cores * (1 - share.take()), _busiest(before, _cpu_s())
+    """Measure the machine for about two seconds; raises CapacityError."""
+    idle_cores, others = sample_load()
     given = {"--blocks": BENCH_BLOCKS, "--link-mbit-s": BENCH_LINK_MBIT_S}
     arguments = [part for name, value in given.items() for part in (name, str(value))]
     command = [sys.executable, "-m", "hostlib.tools.bench", *arguments]
@@ -120,7 +118,14 @@ def measure() -> Capacity:
         raise CapacityError(
             f"the machine could not be measured ({error}): give a SCALE, such as SCALE=20000"
         ) from None
-    return Capacity(max(LEAST_CORES, idle_cores), float(cost_us), cores, others)
+    return Capacity(max(LEAST_CORES, idle_cores), float(cost_us), usable_cores(), others)
+
+
+def sample_load() -> tuple[float, tuple[str, ...]]:
+    """Watch the machine for IDLE_SAMPLE_S; return how many cores are idle, and which processes take most."""
+    share, before = BusyShare(find_quota()), _cpu_s()
+    time.sleep(IDLE_SAMPLE_S)
+    return usable_cores() * (1 - share.take()), busiest(before, _cpu_s())
 
 
 def _cpu_s() -> dict[int, tuple[str, float]]:
@@ -136,10 +141,8 @@ def _cpu_s() -> dict[int, tuple[str, float]]:
     return found
 
 
-def _busiest(
-    before: Mapping[int, tuple[str, float]], now: Mapping[int, tuple[str, float]]
-) -> tuple[str, ...]:
-    """Those that took BUSY_CORES or more, and how much."""
+def busiest(before: Mapping[int, tuple[str, float]], now: Mapping[int, tuple[str, float]]) -> tuple[str, ...]:
+    """Name the processes that took BUSY_CORES or more, and how much; MOST_NAMED at most."""
     took = {
         pid: (used_s - before[pid][1]) / IDLE_SAMPLE_S for pid, (_, used_s) in now.items() if pid in before
     }

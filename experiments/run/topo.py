@@ -70,8 +70,7 @@ def _run(screen: Screen, options: RunOptions) -> int:
         timeline = Timeline(network, progress_of([controller]))
         running = Running(network, "pool", (), (), controller, config.switches, timeline)
         stack.enter_context(watch(running))
-        timeline.start()
-        stack.callback(timeline.stop)
+        stack.enter_context(timeline)
         stack.enter_context(listening(screen, controller))
         describe(screen, scenario, network)
         from mininet.log import setLogLevel

@@ -159,7 +159,7 @@ def _machine(run: RunScenario) -> dict[str, Any]:
         "link_burst_s": burst_bytes(rate_bit_s) * 8 / rate_bit_s * speed,
         "buffer_share": BATCH_BUFFER_BYTES / VALUE_FRAME_BYTES,
         "batch_fragments": batch,
-        "live_turns": True,
+        "live_puts": True,
         "cores": len(os.sched_getaffinity(0)),
         "timer_s": TIMER_S * speed,
         "node_report_s": REPORT_PERIOD_S * speed,

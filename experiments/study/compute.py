@@ -11,16 +11,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dask
-from distributed import Client, KilledWorker, LocalCluster, as_completed
-
-# distributed has type hints for its users, but not on all of its functions: hence the ignores below.
+# distributed takes a second to import, so only what uses it does. It has type hints for its users, but not on
+# all of its functions: hence the ignores below.
 from commands.errors import ExperimentError
 from experiments.study.results import Figures, ResultStore, code_hash, point_name
 from scenario import Scenario
 from simulator.simulation import simulate
+
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
 
 RETRIES = 3
 """Times that a point is computed again when its worker died."""
@@ -77,6 +78,9 @@ def check_workers(client: Client, address: str) -> None:
 @contextmanager
 def cluster(address: str | None, workers: int | None = None) -> Iterator[Client]:
     """Yield a client of the scheduler at `address` (tcp://host:port), or of a local cluster on all cores."""
+    import dask
+    from distributed import Client
+
     # What fails is told by futures; a heartbeat that comes while workers end would log a traceback beside it.
     dask.config.set(
         {"distributed.scheduler.allowed-failures": RETRIES, "distributed.logging.distributed": "critical"}
@@ -112,6 +116,8 @@ def _quiet_if_cut_off() -> Iterator[None]:
 
 def _local_cluster(workers: int) -> LocalCluster:
     """Its processes don't hear Ctrl-C, which goes to all of a terminal: they end with this one."""
+    from distributed import LocalCluster
+
     heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which processes started meanwhile inherit
     try:
         return LocalCluster(  # type: ignore[no-untyped-call]
@@ -123,6 +129,8 @@ def _local_cluster(workers: int) -> LocalCluster:
 
 def _next(arriving: Any) -> Any:
     """The next future with its figures, None after the last; raises ClusterError when there is no cluster."""
+    from distributed import KilledWorker
+
     try:
         future, figures = next(arriving)
     except StopIteration:
@@ -177,6 +185,8 @@ class Computer:
     def _computed(self, missing: dict[str, Scenario], deadline_s: float) -> Iterator[tuple[str, Figures]]:
         if not missing:
             return
+        from distributed import as_completed
+
         waiting = iter(missing.items())
         futures: dict[Any, str] = {}
         arriving = as_completed([], with_results=True)  # type: ignore[no-untyped-call]

@@ -54,7 +54,7 @@ Published = dict[str, float]
 SEEDS = (1, 2, 3, 4, 5)
 """A p99 of 360 requests is the fourth largest of them."""
 
-# Table 5 of Beluga, and its sensitivity analysis. Second-hand: docs/lab/published.md.
+# Table 5 of Beluga, and its sensitivity analysis. Second-hand: docs/lab/validation.md.
 BELUGA: dict[str, tuple[str, Published, str]] = {
     "vllm": ("vLLM alone", {"ttft": 18.76, "ttft_p99": 40.47, "qps": 0.96, "tpot": 2.58}, TOKEN_TIME),
     "beluga-cxl-populate": (

@@ -81,6 +81,7 @@ class Exchange:
         )
         self._node = NodeWindow(options.node)
         self._lanes: dict[tuple[str, int], Lane[Any]] = {}
+        """By home and operation; the one that sent something last is the last."""
         self._trips: dict[str, RoundTrips] = {}
         self._sequence = 0
         self._pump_due = False
@@ -214,11 +215,12 @@ class Exchange:
         self._pump_due = False
         now_s = self.loop.time()
         short = False
-        waiting = self._in_turn()
+        waiting = [(name, lane) for name, lane in self._lanes.items() if lane.waits]
         gets = 0
         if waiting:
             gets = sum(lane.in_flight for (_, op), lane in self._lanes.items() if op != wire.OP_PUT)
-        for lane, op in waiting:
+        for name, lane in waiting:
+            op = name[1]
             if op == wire.OP_PUT:
                 requests = lane.take(now_s)
             else:
@@ -227,19 +229,11 @@ class Exchange:
                 gets += len(requests)
                 short = short or (len(requests) == room and lane.waits)
             if requests:
+                self._lanes[name] = self._lanes.pop(name)
                 self._transmit(lane, op, requests, now_s)
         self._node.limits(short)
         if not self._ticks.is_set and any(lane.busy for lane in self._lanes.values()):
             self._ticks.at_latest(now_s + self._patience_s)
-
-    def _in_turn(self) -> list[tuple[Lane[Any], int]]:
-        """Lanes where something waits; where the node's window is scarce, it is not always the same one that
-        comes first."""
-        waiting = [(at, lane, op) for at, ((_, op), lane) in enumerate(self._lanes.items()) if lane.waits]
-        if len(waiting) > 1:
-            first = self._sequence % len(self._lanes)
-            waiting.sort(key=lambda one: (one[0] < first, one[0]))
-        return [(lane, op) for _, lane, op in waiting]
 
     def _transmit(self, lane: Lane[Any], op: int, requests: list[Request[Any]], now_s: float) -> None:
         if lane.home != POOL:

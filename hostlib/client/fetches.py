@@ -409,7 +409,8 @@ class Fetches:
         fetch.corrupt += 1
         if fetch.corrupt > self._exchange.options.corrupt_limit:
             self.stats.corrupt_blocks += 1
-            self.finish(fetch, CorruptBlockError(fetch.block.key, f"wrong {fetch.corrupt} times"))
+            why = f"damaged, or sealed with another secret: its tag was wrong {fetch.corrupt} times"
+            self.finish(fetch, CorruptBlockError(fetch.block.key, why))
             return
         if flags & wire.FLAG_BYPASS and len(fetch.homes) > 1:
             fetch.flags |= wire.FLAG_BYPASS

@@ -57,12 +57,12 @@ class Offers:
         members = self._exchange.members
         if replicas > members.replicas:
             self.stats.refused += 1
-            why = f"{replicas} homes were asked for; the list of storage nodes has {members.replicas} a block"
+            why = f"homes asked for: {replicas}; the list of storage nodes has {members.replicas} a block"
             raise PutRefusedError(block.key, why)
         homes = members.homes(block.key, replicas)
         if len(homes) < replicas and (len(members.nodes) < replicas or not members.epoch):
             self.stats.refused += 1
-            raise PutRefusedError(block.key, f"{replicas} homes were asked for and {len(homes)} are up")
+            raise PutRefusedError(block.key, f"homes asked for: {replicas}, up: {len(homes)}")
         tags = [b""] * wire.fragment_count(len(content))
         offer = Offer(
             self,
@@ -247,7 +247,7 @@ class Offers:
         def still() -> None:
             if self.active.get(offer.block.key) is offer and len(offer.legs) < offer.replicas:
                 self.stats.refused += 1
-                why = f"{offer.replicas} homes were asked for and {len(offer.legs)} are up"
+                why = f"homes asked for: {offer.replicas}, up: {len(offer.legs)}"
                 self.finish(offer, PutRefusedError(offer.block.key, why))
 
         self._exchange.loop.call_later(self._exchange.options.relist_s, still)
@@ -329,7 +329,7 @@ class Offers:
         self._exchange.request_owners.pop(leg, None)
         if leg is offer.legs[0]:  # the others can't be carried along any more
             for other in offer.legs[1:]:
-                if not other.held and not other.alone:
+                if not other.alone:
                     self._alone(other)
         if offer.held:
             self.stats.blocks_put += 1

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hostlib.engine.failed_loads import FailedLoads
 from hostlib.engine.large import MAX_OBJECT_BYTES, LargeObjects
 from hostlib.engine.listed import Lists, Notes
+from hostlib.engine.room import Room
 from hostlib.engine.silence import Silence
 from hostlib.engine.store_queue import StoreQueue
 from hostlib.protocol.errors import TransferError
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 OBJECTS_IN_FLIGHT = 64
 """Of one load: enough to fill all homes' windows, few enough to bound what is assembled at once."""
 DELETES_IN_FLIGHT = 64
+SENT_AT_ONCE_BYTES = 16 << 20
+"""Of stores: more than fills all homes' windows. An object's time passes while it is sent, not while others
+are."""
 QUESTIONS_IN_FLIGHT = 256
 """Of one look-up."""
 LOOKUPS_IN_FLIGHT = 8
@@ -128,6 +132,7 @@ class ObjectPool:
         """What is said of storage nodes that do not answer."""
         self.queue = StoreQueue(int(config.waiting_bytes))
         """What waits to be stored."""
+        self._sending = Room(SENT_AT_ONCE_BYTES)
         self._client, self._config = client, config
         self._failed_loads = FailedLoads()
         seal = Seal(config.tenant, config.secret_bytes())
@@ -344,7 +349,10 @@ class ObjectPool:
             if len(content) > MAX_BLOCK_BYTES:
                 await self._large.store(block, content)
             else:
-                async with asyncio.timeout(self._config.transfer_timeout_s):
+                async with (
+                    self._sending.held(len(content)),
+                    asyncio.timeout(self._config.transfer_timeout_s),
+                ):
                     await self._client.put(block, content, replicas=self._config.replicas, at_least=1)
         except (TransferError, TimeoutError) as error:
             self._on_failed(error, ())

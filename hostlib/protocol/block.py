@@ -87,10 +87,11 @@ Derive = Callable[[Place, int], Block]
 class Header(NamedTuple):
     """What a record says about itself."""
 
-    kind: int
     age: int
     write: int
     length: int
+    first_tag: bytes | None
+    """The tag of fragment 0; None for a derived block. Damage there is not noticed."""
 
 
 def encode_record(place: Place, age: int, block: Block | Derived) -> bytes:
@@ -124,17 +125,10 @@ def read_header(place: Place, record: wire.Buffer) -> Header:
     rest = 0 if kind == KIND_DERIVED else length + wire.fragment_count(length) * wire.TAG_BYTES
     if len(record) != _RECORD.size + rest or not 0 < length <= wire.MAX_BLOCK_BYTES:
         raise UnreadableError(f"a record of {len(record)} bytes for a block of {length}")
-    return Header(kind, age, write, length)
-
-
-def read_first_tag(place: Place, record: wire.Buffer) -> bytes | None:
-    """Return the tag of fragment 0 as a record has it, without reading the rest; None for a derived block.
-
-    Damage there is not noticed. UnreadableError as in `read_header`.
-    """
-    if read_header(place, record).kind == KIND_DERIVED:
-        return None
-    return bytes(memoryview(record)[_RECORD.size : _RECORD.size + wire.TAG_BYTES])
+    if kind == KIND_DERIVED:
+        return Header(age, write, length, None)
+    first_tag = bytes(memoryview(record)[_RECORD.size : _RECORD.size + wire.TAG_BYTES])
+    return Header(age, write, length, first_tag)
 
 
 def decode_record(
@@ -148,7 +142,7 @@ def decode_record(
     _CRC.pack_into(head, _CRC_AT, 0)
     if crc32(record[_RECORD.size :], crc32(head)) != stored:
         raise UnreadableError("a record with a wrong checksum")
-    if header.kind == KIND_DERIVED:
+    if header.first_tag is None:
         return Derived(header.length)
     tags_end = _RECORD.size + wire.fragment_count(header.length) * wire.TAG_BYTES
     return Block(header.write, copy(record[tags_end:]), bytes(record[_RECORD.size : tags_end]))

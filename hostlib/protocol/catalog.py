@@ -70,4 +70,6 @@ def read_page(value: wire.Buffer, fresh: int = 0) -> tuple[Place, list[Entry]]:
         ]
     except struct.error:
         raise MalformedError("keys") from None
+    if not all(entry.write and entry.fragments for entry in entries):
+        raise MalformedError("keys")
     return following, entries

@@ -8,12 +8,13 @@ own: one that somebody made up matches nothing. It says nothing of later writes,
 Tombstones are bounded: they expire, and a tenant has so many of them. `complete_since_s` says from when on
 all of a tenant's deletions are known. A node that was away since before that can't learn what it missed, and
 asks others for each of its blocks of that tenant. Where there are too many, whoever has most of them loses
-the oldest of his: so what a host makes up displaces no tombstone of another.
+the oldest of his: so what a host makes up displaces no tombstone of another. The address of that host goes
+with a tombstone to the disk and to other storage nodes.
 
 The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
 
     the place to go on from (tenant u16, key), then for each tombstone: tenant u16, key, content id u64,
-    proof, age in seconds u32
+    proof, age in seconds u32, IPv4 address of the host that deleted it
 
 An entry with the content id 0 is no tombstone: its age is that of the time from which on those of its tenant
 are complete. With the flag HINT, too, the entries are lifetimes (`hostlib.storage.lifetimes`), which have
@@ -22,6 +23,7 @@ seconds to go in the place of an age.
 
 from __future__ import annotations
 
+import socket
 import struct
 import time
 from bisect import bisect_left
@@ -56,9 +58,9 @@ ENDS: Final = NOTE + b"ends "
 """Names of the records of lifetimes begin with this."""
 NOTE_NAME_LENGTHS: Final = (len(ALIVE), len(DELETED) + _NAMED.size, len(ENDS) + _NAMED.size)
 """Lengths in bytes of all names that begin with NOTE."""
-_RECORD: Final = struct.Struct(">dI")
+_DELETED_S: Final = struct.Struct(">d")
 _PLACE: Final = struct.Struct(">H16s")
-_ENTRY: Final = struct.Struct(">H16sQ16sI")
+_ENTRY: Final = struct.Struct(">H16sQ16sI4s")
 PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
 _NO_KEY: Final = bytes(wire.KEY_BYTES)
 _NO_PROOF: Final = bytes(wire.TAG_BYTES)
@@ -108,6 +110,10 @@ class Tombstones:
     def of(self, place: Place) -> Sequence[Tombstone]:
         """Return all tombstones of one block."""
         return tuple(self._deleted_s.get(place, ()))
+
+    def source_of(self, stone: Tombstone) -> str:
+        """Return the address of the host that sent one of these; empty where it is not known."""
+        return self._source.get(stone, "")
 
     def forbids(self, place: Place, write: int, first_tag: bytes) -> bool:
         """Return whether this write of a block was deleted."""
@@ -167,7 +173,7 @@ class Tombstones:
         for tenant, since_s in complete_s:
             yield listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
         for stone, deleted_s in known:
-            yield listed(stone, now_s - deleted_s)
+            yield listed(stone, now_s - deleted_s, self.source_of(stone))
 
     def _bound(self, newest: Tombstone) -> None:
         """Forget the oldest of whoever has most where there are too many, and say that they are not complete
@@ -215,6 +221,8 @@ class AgedStone(NamedTuple):
 
     stone: Tombstone
     age_s: int
+    source: str = ""
+    """Address of the host that deleted it, or asked for that; empty where it is not known."""
 
 
 def make_stones_page(entries: Sequence[tuple[Place, bytes]], start: Place) -> bytes:
@@ -230,31 +238,47 @@ def read_stones_page(value: wire.Buffer) -> tuple[Place, list[AgedStone]]:
     """Return where to go on, and the tombstones of a page; raises MalformedError for anything else."""
     try:
         following = Place(*_PLACE.unpack_from(value))
+        entries = _ENTRY.iter_unpack(memoryview(value)[_PLACE.size :])
         stones = [
-            AgedStone(Tombstone(Place(tenant, key), write, proof), age_s)
-            for tenant, key, write, proof, age_s in _ENTRY.iter_unpack(memoryview(value)[_PLACE.size :])
+            AgedStone(Tombstone(Place(tenant, key), write, proof), age_s, unpacked(source))
+            for tenant, key, write, proof, age_s, source in entries
         ]
     except struct.error:
         raise MalformedError("tombstones") from None
     return following, stones
 
 
-def encode_note(stone: Tombstone, deleted_s: float) -> bytes:
-    """Return the record of a tombstone on disk."""
-    head = struct.pack(">d", deleted_s)
-    return _RECORD.pack(deleted_s, crc32(head, crc32(stone.name())))
+def encode_note(stone: Tombstone, deleted_s: float, source: str) -> bytes:
+    """Return the record on disk of a tombstone that the host with the address `source` sent."""
+    return checked_note(stone.name(), _DELETED_S.pack(deleted_s) + packed(source))
 
 
-def decode_note(name: bytes, record: wire.Buffer) -> tuple[Tombstone, float] | None:
-    """Return the tombstone of a record, and when it was made; None for what is none, or damaged."""
+def decode_note(name: bytes, record: bytes) -> tuple[float, Tombstone, str] | None:
+    """Return when a tombstone was made, itself and who sent it; None for what is none, or damaged."""
     try:
         stone = stone_of(name, DELETED)
-        deleted_s, checksum = _RECORD.unpack(record)
+        (deleted_s,) = _DELETED_S.unpack_from(record)
     except struct.error:
         return None
-    if encode_note(stone, deleted_s)[-4:] != struct.pack(">I", checksum):
+    said = record[:-4]
+    if checked_note(name, said) != record:
         return None
-    return stone, float(deleted_s)
+    return float(deleted_s), stone, unpacked(said[_DELETED_S.size :])
+
+
+def checked_note(name: bytes, said: bytes) -> bytes:
+    """Return a record on disk that is no block's: `said`, and a checksum of that and the name."""
+    return said + struct.pack(">I", crc32(said, crc32(name)))
+
+
+def packed(source: str) -> bytes:
+    """Return the four bytes of an IPv4 address; zeros for none."""
+    return socket.inet_aton(source or "0.0.0.0")
+
+
+def unpacked(source: bytes) -> str:
+    """Return the IPv4 address of four bytes; empty for zeros, and for none, as in records of before."""
+    return socket.inet_ntoa(source) if len(source) == 4 and any(source) else ""
 
 
 def stone_of(name: bytes, mark: bytes) -> Tombstone:
@@ -264,17 +288,23 @@ def stone_of(name: bytes, mark: bytes) -> Tombstone:
     return Tombstone(Place(tenant, key), write, proof)
 
 
-def listed(stone: Tombstone, age_s: float) -> tuple[Place, bytes]:
+def listed(stone: Tombstone, age_s: float, source: str = "") -> tuple[Place, bytes]:
     """Return a tombstone as an entry of pages, with its place."""
     age = max(0, min(0xFFFFFFFF, round(age_s)))
-    return stone.place, _ENTRY.pack(*stone.place, stone.write, stone.proof, age)
+    return stone.place, _ENTRY.pack(*stone.place, stone.write, stone.proof, age, packed(source))
 
 
-def delete_message(stone: Tombstone, fragments: int, sequence: int, epoch: int = 0) -> bytes:
-    """Return a DELETE: whoever holds this write, whose block has so many fragments, is to forget it."""
+def delete_message(
+    stone: Tombstone, fragments: int, sequence: int, epoch: int = 0, source: str = ""
+) -> bytes:
+    """Return a DELETE: whoever holds this write, whose block has so many fragments, is to forget it.
+
+    `source` is the address of the host that deleted it, where a storage node passes that on.
+    """
     return wire.encode(
         wire.Message(
-            wire.OP_DELETE, stone.place.key, 0, fragments, sequence=sequence, tenant=stone.place.tenant,
-            content=stone.write, epoch=epoch, tag=stone.proof,
+            wire.OP_DELETE, stone.place.key, 0, fragments, sequence=sequence,
+            parent=int.from_bytes(packed(source), "big"), tenant=stone.place.tenant, content=stone.write,
+            epoch=epoch, tag=stone.proof,
         )
     )  # fmt: skip

@@ -125,8 +125,8 @@ class Shelf(Protocol):
     def expire(self, aged: AgedStone) -> None:
         """Take what a peer says of a write's lifetime."""
 
-    def deleted(self, place: Place, write: int) -> Sequence[Tombstone]:
-        """Why one write of a block is not to be copied."""
+    def deleted(self, place: Place, write: int) -> Sequence[tuple[Tombstone, str]]:
+        """Return why one write of a block is not to be copied, and the addresses of the hosts that say so."""
 
     def knows_deletions(self) -> None:
         """A peer which was there all the time has said all that was deleted."""
@@ -143,7 +143,8 @@ class CatchUp:
         self._window = asyncio.Semaphore(WINDOW_FRAGMENTS)
         self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
         """By peer, operation, place and fragment."""
-        self._copying: set[Place] = set()
+        self._copying: dict[Place, asyncio.Event] = {}
+        """Set when a copy that is under way has ended."""
         self._busy: set[str] = set()
         """Peers that refused what was asked for last, as they can't give it now."""
         self._sequence = 0
@@ -187,15 +188,20 @@ class CatchUp:
 
     async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
         """Copy one block; whether it is here now."""
-        if not self._shelf.lacks(entry) or entry.place in self._copying:
+        if not self._shelf.lacks(entry):
             return True
-        self._copying.add(entry.place)
+        under_way = self._copying.get(entry.place)
+        if under_way is not None:
+            await under_way.wait()
+            return not self._shelf.lacks(entry)
+        ended = self._copying[entry.place] = asyncio.Event()
         try:
             return await self._copy(peer, entry, patience)
         finally:
-            self._copying.discard(entry.place)
+            del self._copying[entry.place]
+            ended.set()
 
-    async def repair(self, place: Place, peers: list[str]) -> bool:
+    async def repair(self, place: Place, peers: list[str]) -> None:
         """Copy one block from the first of these that has it."""
         for peer in peers:
             patience = Patience()
@@ -204,8 +210,7 @@ class CatchUp:
             if found is None or found.op != wire.OP_FOUND:
                 continue
             if await self.copy(peer, Entry(place, found.content, found.fragments), patience):
-                return True
-        return False
+                return
 
     async def write_at(self, peer: str, place: Place) -> int | None:
         """Return the content id of the write of a block that a peer holds, 0 for none; None if it does not
@@ -277,7 +282,8 @@ class CatchUp:
         stones = self._shelf.deleted(entry.place, entry.write)
         if stones:
             self.stats.told += 1
-            self._transport.send(peer, [delete_message(one, entry.fragments, 0) for one in stones])
+            orders = [delete_message(one, entry.fragments, 0, source=source) for one, source in stones]
+            self._transport.send(peer, orders)
         return not stones
 
     async def _stones_from(self, peer: str, flags: int, patience: Patience) -> bool:
@@ -352,7 +358,7 @@ class CatchUp:
             values += given
             if len(given) < len(some) or patience.is_over(asyncio.get_running_loop().time()):
                 break
-        if not values or len(values) < entry.fragments or not self._shelf.lacks(entry):
+        if len(values) < entry.fragments or not self._shelf.lacks(entry):
             return not self._shelf.lacks(entry)
         block = Block(
             entry.write,

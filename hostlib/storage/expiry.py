@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostlib.protocol.errors import DiskError
+    from hostlib.protocol.tombstones import AgedStone
     from hostlib.protocol.wire import Message
     from hostlib.storage.joining import Joining
     from hostlib.storage.store import BlockStore
@@ -67,6 +68,7 @@ class Expiry:
         """Those that ended here, and of which others are to be told."""
         self._timer: asyncio.TimerHandle | None = None
         self._teller: asyncio.Task[None] | None = None
+        self._reads: set[asyncio.Task[None]] = set()
         self.ended = 0
         """Number of lifetimes that were over."""
 
@@ -74,8 +76,8 @@ class Expiry:
         """Go on with what the disk says."""
         self._set_timer()
 
-    def begin(self, message: Message, done: Callable[[bool], None]) -> None:
-        """Give the write that a hint names its lifetime; `done` hears whether that is safe.
+    def begin(self, address: str, message: Message, done: Callable[[bool], None]) -> None:
+        """Give the write that a hint of a host names its lifetime; `done` hears whether that is safe.
 
         A write that is here under another proof is not the sender's, and is left alone.
         """
@@ -85,7 +87,7 @@ class Expiry:
             done(False)
             return
         end_s = self._store.lifetimes.wall_s() + message.generation
-        lifetime = Lifetime(end_s, stone, message.fragments)
+        lifetime = Lifetime(end_s, stone, message.fragments, address)
 
         def noted(error: DiskError | None) -> None:
             done(error is None)
@@ -94,11 +96,13 @@ class Expiry:
             done(False)
         self._set_timer()
 
-    def learn(self, stone: Tombstone, left_s: float) -> None:
+    def learn(self, aged: AgedStone) -> None:
         """Another home gave a block a lifetime, and this node may have copied it since."""
+        stone, left_s, source = aged
         found = self._store.find(stone.place)
         if found is not None and self._store.is_proven(stone):
-            lifetime = Lifetime(self._store.lifetimes.wall_s() + left_s, stone, fragment_count(found[0]))
+            end_s = self._store.lifetimes.wall_s() + left_s
+            lifetime = Lifetime(end_s, stone, fragment_count(found[0]), source)
             self._store.lifetimes.begin(lifetime, lambda error: None)
             self._set_timer()
 
@@ -117,8 +121,9 @@ class Expiry:
         """End nothing any more."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._teller is not None:
-            self._teller.cancel()
+        for task in (self._teller, *self._reads):
+            if task is not None:
+                task.cancel()
 
     def _set_timer(self) -> None:
         if self._timer is not None:
@@ -137,17 +142,29 @@ class Expiry:
             for lifetime in self._store.lifetimes.take(BATCH):
                 self._end(lifetime)
         self._set_timer()
-        if self._untold and self._teller is None:
-            self._teller = asyncio.ensure_future(self._tell())
 
     def _end(self, lifetime: Lifetime) -> None:
         """Here at once, however long others take."""
-        stone = lifetime.stone
         self.ended += 1
-        if not self._store.delete(stone) and self._store.drop_if_damaged(stone.place):
-            self._store.delete(stone)
+        if self._store.delete(lifetime.stone, source=lifetime.source):
+            self._has_ended(lifetime)
+        else:
+            task = asyncio.ensure_future(self._end_unproven(lifetime))
+            self._reads.add(task)
+            task.add_done_callback(self._reads.discard)
+
+    async def _end_unproven(self, lifetime: Lifetime) -> None:
+        """The block that is here has another tag: it is somebody else's, or damaged on the disk."""
+        if await self._store.drop_if_damaged(lifetime.stone.place):
+            self._store.delete(lifetime.stone, source=lifetime.source)
+        self._has_ended(lifetime)
+
+    def _has_ended(self, lifetime: Lifetime) -> None:
+        stone = lifetime.stone
         self._store.graveyard.when_safe(stone, lambda error: self._store.lifetimes.forget(stone, error))
         self._untold.append(lifetime)
+        if self._teller is None:
+            self._teller = asyncio.ensure_future(self._tell())
 
     def _begin_to_tell(self, lifetime: Lifetime) -> None:
         untold = {
@@ -159,7 +176,8 @@ class Expiry:
             untold.add(self._controller)
         if untold:
             stone = lifetime.stone
-            message = delete_message(stone, lifetime.fragments, self.ended & 0xFFFFFFFF)
+            sequence = self.ended & 0xFFFFFFFF
+            message = delete_message(stone, lifetime.fragments, sequence, source=lifetime.source)
             until_s = asyncio.get_running_loop().time() + TELL_S
             self._telling[stone.place, stone.write] = _Telling(message, untold, until_s)
 

@@ -50,7 +50,7 @@ class Graveyard:
                 return
             self._unsafe.add(stone)
             self._ssd.note(
-                stone.name(), encode_note(stone, deleted_s), lambda error: self._noted(stone, error)
+                stone.name(), encode_note(stone, deleted_s, source), lambda error: self._noted(stone, error)
             )
 
     def when_safe(self, stone: Tombstone, done: Callable[[DiskError | None], None]) -> None:
@@ -77,19 +77,19 @@ class Graveyard:
 
     def _recover(self, ssd: SsdTier) -> None:
         self.has_past = len(ssd) > 0
-        known: list[tuple[float, Tombstone]] = []
+        known: list[tuple[float, Tombstone, str]] = []
         for name, record in ssd.notes.items():
             if name == ALIVE:
                 self._said_alive_s = _alive_s(record)
             elif (found := decode_note(name, record)) is not None:
-                known.append((found[1], found[0]))
+                known.append(found)
             else:
                 ssd.erase(name)
         ssd.notes.clear()
-        for deleted_s, stone in sorted(known):
-            self.stones.add(stone, deleted_s)
+        for deleted_s, stone, source in sorted(known):
+            self.stones.add(stone, deleted_s, source)
         self.stones.assume_bounded()
-        self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, _ in known)])
+        self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, *_ in known)])
 
 
 def _alive_s(record: bytes) -> float:

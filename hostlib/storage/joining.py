@@ -72,6 +72,8 @@ class Joining:
         """Its own by the newest list; 0 where it is not in it."""
         self._fewer_are_down = asyncio.Event()
         """Set when a storage node that was down is back, or not in the list any more."""
+        self._may_lack = False
+        """Whether so many peers were down since the passes began that they may hold what nobody else has."""
         self.catch_up = CatchUp(transport, own.number if own else 0, self)
         self.in_doubt = False
         """Whether blocks that are here may have been deleted while this node was away: nobody is given any
@@ -86,8 +88,8 @@ class Joining:
         self._doubt_task: asyncio.Task[None] | None = None
         self._learned = 0
         """Tombstones that peers told and that were not known here."""
-        self.on_lifetime: Callable[[Tombstone, float], None] = lambda stone, left_s: None
-        """Told of what peers say of lifetimes, with the seconds that are left."""
+        self.on_lifetime: Callable[[AgedStone], None] = lambda aged: None
+        """Told of what peers say of lifetimes."""
         self._last_there_s = store.graveyard.last_there_s
         self._listed_s = store.graveyard.stones.wall_s()
         """When a list came last."""
@@ -126,6 +128,7 @@ class Joining:
         if any(one.state is State.DOWN and not members.is_down(one.address) for one in before.nodes):
             self._fewer_are_down.set()
         self.members = members
+        self._may_lack = self._may_lack or self._all_copies_may_be_away()
         self._number = own.number if own is not None else 0
         if own is None:
             return
@@ -198,10 +201,7 @@ class Joining:
             for member in self.members.order(place.key)
             if member.address != self._address and member.state is not State.DOWN
         ]
-        self._spawn(self._repair(place, peers))
-
-    async def _repair(self, place: Place, peers: list[str]) -> None:
-        await self.catch_up.repair(place, peers)
+        self._spawn(self.catch_up.repair(place, peers))
 
     def probed(self, sequence: int) -> None:
         """The controller has sent a probe: say at once that it came."""
@@ -239,7 +239,7 @@ class Joining:
         patience: Patiences = defaultdict(Patience)
         while True:
             self._fewer_are_down.clear()
-            may_lack = self._all_copies_may_be_away()
+            self._may_lack = self._all_copies_may_be_away()
             for _ in range(2):  # what was written to others during the first pass is in the second
                 complete = await self._copy_all(patience)
             self.knows_deletions()
@@ -247,7 +247,7 @@ class Joining:
                 await asyncio.wait([self._unsure_task])
             if self._join_task is not asyncio.current_task():
                 return  # it begins anew, as blocks were given up
-            if not may_lack and not self._all_copies_may_be_away():
+            if not self._may_lack:
                 break
             log.info("joining until one is back that is down: it may hold the only copy of a block")
             await self._fewer_are_down.wait()
@@ -318,24 +318,25 @@ class Joining:
 
     def expire(self, aged: AgedStone) -> None:
         """See `Shelf`."""
-        self.on_lifetime(aged.stone, aged.age_s)
+        self.on_lifetime(aged)
 
     def bury(self, aged: AgedStone) -> None:
         """See `Shelf`: obey a tombstone of a peer, or note that the peer lacks some that this node may have
         missed, too."""
-        stone, age_s = aged
+        stone, age_s, source = aged
         stones = self._store.graveyard.stones
         since_s = stones.wall_s() - age_s
         if stone.write:
             self._learned += stone not in stones
-            self._store.delete(stone, age_s)
+            self._store.delete(stone, age_s, source)
         elif self.in_doubt and self._last_there_s < since_s:
             self._missed_of.add(stone.place.tenant)
             stones.incomplete(stone.place.tenant, since_s)
 
-    def deleted(self, place: Place, write: int) -> list[Tombstone]:
+    def deleted(self, place: Place, write: int) -> list[tuple[Tombstone, str]]:
         """See `Shelf`."""
-        return [stone for stone in self._store.graveyard.stones.of(place) if stone.write == write]
+        stones = self._store.graveyard.stones
+        return [(stone, stones.source_of(stone)) for stone in stones.of(place) if stone.write == write]
 
     def knows_deletions(self) -> None:
         """See `Shelf`: what is here may be given away again when it is known which other homes were there."""

@@ -11,9 +11,8 @@ import struct
 from collections import Counter
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, NamedTuple
-from zlib import crc32
 
-from hostlib.protocol.tombstones import ENDS, Tombstone, stone_of
+from hostlib.protocol.tombstones import ENDS, Tombstone, checked_note, packed, stone_of, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ MAX_OF_TENANT: Final = 65_536
 MAX_LIFETIMES: Final = 262_144
 """Of all tenants together. No tenant may begin more when it has as many as there is room left: so there is
 room for one that has none."""
-_RECORD: Final = struct.Struct(">dII")
+_RECORD: Final = struct.Struct(">dI")
 
 
 class Lifetime(NamedTuple):
@@ -38,6 +37,8 @@ class Lifetime(NamedTuple):
     stone: Tombstone
     fragments: int
     """Length of the block."""
+    source: str = ""
+    """Address of the host that asked for it; empty where it is not known."""
 
 
 class Lifetimes:
@@ -50,6 +51,8 @@ class Lifetimes:
         self._order: list[Lifetime] = []
         """All of `_ends`, and what was replaced since, as a heap."""
         self._of_tenant: Counter[int] = Counter()
+        self._unsafe: set[Tombstone] = set()
+        """Those whose end is not known to be on the disk."""
         if ssd is not None:
             self._recover(ssd)
 
@@ -64,16 +67,31 @@ class Lifetimes:
 
         `done` is called when it is on stable storage, or with why it is not.
         """
-        known = self._ends.get(lifetime.stone)
-        if known is None and not self._has_room(lifetime.stone.place.tenant):
+        stone = lifetime.stone
+        known, name = self._ends.get(stone), stone.name(ENDS)
+        if known is None and not self._has_room(stone.place.tenant):
             return False
-        if known is None or lifetime.end_s < known.end_s:
+        is_new = known is None or lifetime.end_s < known.end_s
+        if is_new:
             self._keep(lifetime)
-            if self._ssd is not None:
-                self._ssd.note(lifetime.stone.name(ENDS), _record(lifetime))
-        if self._ssd is None or not self._ssd.when_noted(lifetime.stone.name(ENDS), done):
+        if self._ssd is None:
+            done(None)
+            return True
+        if is_new or (stone in self._unsafe and not self._ssd.when_noted(name, lambda error: None)):
+            self._note(self._ssd, self._ends[stone])
+        if not self._ssd.when_noted(name, done):
             done(None)
         return True
+
+    def _note(self, ssd: SsdTier, lifetime: Lifetime) -> None:
+        """Have the disk know of a lifetime, unless another end takes its place meanwhile."""
+
+        def noted(error: DiskError | None) -> None:
+            if error is None and self._ends.get(lifetime.stone) == lifetime:
+                self._unsafe.discard(lifetime.stone)
+
+        self._unsafe.add(lifetime.stone)
+        ssd.note(lifetime.stone.name(ENDS), _record(lifetime), noted)
 
     def next_s(self) -> float | None:
         """Return when the next one ends; None if there is none."""
@@ -87,8 +105,7 @@ class Lifetimes:
         while len(over) < at_most and (end_s := self.next_s()) is not None and end_s <= self.wall_s():
             lifetime = heappop(self._order)
             over.append(lifetime)
-            del self._ends[lifetime.stone]
-            self._of_tenant[lifetime.stone.place.tenant] -= 1
+            self.drop(lifetime.stone)
         return over
 
     def drop(self, stone: Tombstone) -> bool:
@@ -96,6 +113,7 @@ class Lifetimes:
         the disk until `forget`."""
         if self._ends.pop(stone, None) is None:
             return False
+        self._unsafe.discard(stone)
         self._of_tenant[stone.place.tenant] -= 1
         return True
 
@@ -127,16 +145,18 @@ class Lifetimes:
 
 
 def _record(lifetime: Lifetime) -> bytes:
-    head = struct.pack(">dI", lifetime.end_s, lifetime.fragments)
-    return head + struct.pack(">I", crc32(head, crc32(lifetime.stone.name(ENDS))))
+    said = _RECORD.pack(lifetime.end_s, lifetime.fragments) + packed(lifetime.source)
+    return checked_note(lifetime.stone.name(ENDS), said)
 
 
 def _read(name: bytes, record: bytes) -> Lifetime | None:
     """The lifetime in a record; None for a damaged one."""
     try:
         stone = stone_of(name, ENDS)
-        end_s, fragments, _ = _RECORD.unpack(record)
+        end_s, fragments = _RECORD.unpack_from(record)
     except struct.error:
         return None
-    lifetime = Lifetime(end_s, stone, fragments)
-    return lifetime if _record(lifetime) == record else None
+    said = record[:-4]
+    if checked_note(name, said) != record:
+        return None
+    return Lifetime(end_s, stone, fragments, unpacked(said[_RECORD.size :]))

@@ -115,7 +115,8 @@ class Listing:
         if asked != LIST_FLAGS:
             return self._store.graveyard.stones.records()
         now_s = self._store.lifetimes.wall_s()
-        return (listed(one.stone, ceil(one.end_s - now_s)) for one in self._store.lifetimes_of_held())
+        lifetimes = self._store.lifetimes_of_held()
+        return (listed(one.stone, ceil(one.end_s - now_s), one.source) for one in lifetimes)
 
 
 async def in_order(entries: Iterable[Sorted], place_of: Callable[[Sorted], Place]) -> list[Sorted]:

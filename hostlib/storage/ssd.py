@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hostlib import native
 from hostlib.protocol.block import (
@@ -22,7 +22,6 @@ from hostlib.protocol.block import (
     Place,
     decode_record,
     encode_record,
-    read_first_tag,
     read_header,
 )
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
@@ -37,11 +36,17 @@ log = logging.getLogger(__name__)
 PRELOAD_BATCH = 10_000
 
 
+class _Written(NamedTuple):
+    write: int
+    first_tag: bytes
+    """The tag of fragment 0."""
+
+
 @dataclass(slots=True)
 class _Entry:
     length: int
-    write: int
-    derived: bool
+    written: _Written | None
+    """None for derived content."""
 
 
 class SsdTier:
@@ -65,7 +70,7 @@ class SsdTier:
         """Whether other blocks should leave before this one."""
         self._disk = disk
         self._core = native.core()
-        self._capacity = capacity_bytes
+        self.capacity_bytes = capacity_bytes
         self._commit = GroupCommit(disk, options, run)
         self._reads = ThreadPoolExecutor(1, "read") if run is None else None
         self._bytes = 0
@@ -115,8 +120,8 @@ class SsdTier:
 
     def write_of(self, place: Place) -> int | None:
         """Return the content id of a block that is here; None for a derived one."""
-        entry = self._entries[place]
-        return None if entry.derived else entry.write
+        written = self._entries[place].written
+        return None if written is None else written.write
 
     def get(self, place: Place) -> Block | Derived | None:
         """Return the block, or None. Raises UnreadableError if it was here and can't be had any more."""
@@ -129,12 +134,10 @@ class SsdTier:
             raise
 
     def first_tag(self, place: Place) -> bytes | None:
-        """Of fragment 0 of a block that is here, at the same cost for any length; None for derived content.
-        UnreadableError."""
-        waiting = self._commit.block(place.name())
-        if waiting is not None:
-            return waiting.tag(0) if isinstance(waiting, Block) else None
-        return self._disk.read(place.name(), lambda record: read_first_tag(place, record))
+        """Return the tag of fragment 0 of a block that is here, without the disk; None for derived
+        content."""
+        written = self._entries[place].written
+        return None if written is None else written.first_tag
 
     async def load(self, place: Place) -> Block | Derived | None:
         """As `get`, read by another thread; None for a block that left or was replaced meanwhile."""
@@ -170,7 +173,7 @@ class SsdTier:
             if place in self._entries or not self._make_room(block.length):
                 continue
             self._age += 1
-            self._insert(place, _Entry(block.length, 0, derived=True))
+            self._insert(place, _Entry(block.length, None))
             batch.append((place.name(), encode_record(place, self._age, block)))
             if len(batch) >= PRELOAD_BATCH:
                 self._disk.write(batch)
@@ -216,14 +219,16 @@ class SsdTier:
         self._disk.close()
 
     def _admit(self, place: Place, block: Block | Derived, done: Done | None) -> bool:
-        length = block.length if isinstance(block, Derived) else len(block.content)
+        if isinstance(block, Derived):
+            length, written = block.length, None
+        else:
+            length, written = len(block.content), _Written(block.write, block.tag(0))
         if not self._make_room(length):
             if done is not None:
-                done(DiskFullError(f"{length} bytes do not fit a tier of {self._capacity}"))
+                done(DiskFullError(f"{length} bytes do not fit a tier of {self.capacity_bytes}"))
             return False
         self._age += 1
-        derived = isinstance(block, Derived)
-        self._insert(place, _Entry(length, 0 if isinstance(block, Derived) else block.write, derived))
+        self._insert(place, _Entry(length, written))
         name, entry = place.name(), self._entries[place]
         self._commit.put(place, self._age, block)
 
@@ -248,9 +253,9 @@ class SsdTier:
         self.drop(place)
 
     def _make_room(self, length: int) -> bool:
-        if length > self._capacity:
+        if length > self.capacity_bytes:
             return False
-        while self._bytes + length > self._capacity:
+        while self._bytes + length > self.capacity_bytes:
             self.dropped += 1
             self.drop(self._next_to_leave())
         return True
@@ -270,7 +275,7 @@ class SsdTier:
 
     def _recover(self) -> None:
         """Learn what is on the disk; records that are damaged or not of this format are deleted."""
-        found: list[tuple[int, Place, Header]] = []
+        found: list[tuple[Place, Header]] = []
         bad: list[tuple[bytes, bytes | None]] = []
         try:
             for name, record in self._disk.scan():
@@ -283,12 +288,13 @@ class SsdTier:
                 except (UnreadableError, struct.error):
                     bad.append((name, None))
                     continue
-                found.append((header.age, place, header))
+                found.append((place, header))
         except UnreadableError:  # what is behind the unreadable page is lost here, and copied from the others
             self.damaged += 1
-        for age, place, header in sorted(found):
-            self._insert(place, _Entry(header.length, header.write, derived=not header.write))
-            self._age = max(self._age, age)
+        for place, header in sorted(found, key=lambda one: one[1].age):
+            tag = header.first_tag
+            self._insert(place, _Entry(header.length, None if tag is None else _Written(header.write, tag)))
+            self._age = max(self._age, header.age)
         self.damaged += len(bad)
         if bad:
             try:

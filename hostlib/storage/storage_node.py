@@ -16,7 +16,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DiskError, MalformedError, UnreadableError
 from hostlib.protocol.hints import Hint
 from hostlib.protocol.members import Members, is_later, other_size
-from hostlib.protocol.tombstones import LIST_FLAGS, Tombstone
+from hostlib.protocol.tombstones import LIST_FLAGS, Tombstone, unpacked
 from hostlib.storage.committed_work import CommittedWork
 from hostlib.storage.expiry import Expiry
 from hostlib.storage.hinted import HintedBlocks
@@ -162,7 +162,6 @@ class StorageNode:
         if not count:
             return 0
         first = wire.decode(puts[at])
-        self._burst_backlog_ms(first.tenant)
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
         epoch = self.members.epoch & 0xFF
         if not self.joining.is_home(first.key):
@@ -344,7 +343,7 @@ class StorageNode:
             self._orders_waiting -= 1
             answer(wire.OP_FOUND, is_safe)
 
-        self._expiry.begin(message, done)
+        self._expiry.begin(address, message, done)
 
     def _is_overloaded(self) -> bool:
         """Whether too much waits for the disk to hear of one more that is to be deleted, now or later."""
@@ -386,7 +385,9 @@ class StorageNode:
         if self._is_overloaded():
             return
         stone = Tombstone(Place(message.tenant, message.key), message.content, message.tag)
-        if not message.content or not self._store.delete(stone, source=address):
+        is_passed_on = message.parent and self.members.at(address) is not None
+        source = unpacked(message.parent.to_bytes(4, "big")) if is_passed_on else address
+        if not message.content or not self._store.delete(stone, source=source):
             self._transport.send(address, [wire.encode(self._refuse(message, wire.REFUSED_PROOF, 0))])
             return
 

@@ -80,12 +80,15 @@ class BlockStore:
     ) -> None:
         """Hold these blocks of derived content, most recently used last, without having received them.
 
-        `lengths` names those that do not have `length`.
+        `lengths` names those that do not have `length`. Those that have no room are left out, the first ones
+        first.
         """
         blocks = [(place, Derived((lengths or {}).get(place, length))) for place in places]
-        split = self._first_in_dram([block.length for _, block in blocks])
+        all_lengths = [block.length for _, block in blocks]
+        split = min(max(0, len(blocks) - 1), _first_that_fits(all_lengths, self._dram_bytes))
         if self._ssd is not None:
             new = [(place, block) for place, block in blocks[:split] if place not in self]
+            new = new[_first_that_fits([block.length for _, block in new], self._ssd.capacity_bytes) :]
             self._ssd.preload(new)
             for place, block in new:
                 if place in self._ssd:
@@ -106,14 +109,6 @@ class BlockStore:
             self._ssd.drop(place)
         elif block is not None:
             self._tenant_bytes[place.tenant] -= _length(block)
-
-    def _first_in_dram(self, lengths: Sequence[int]) -> int:
-        """From which one on they fit, the last ones first; one always does."""
-        first, room = max(0, len(lengths) - 1), self._dram_bytes - sum(lengths[-1:])
-        while first and lengths[first - 1] <= room:
-            first -= 1
-            room -= lengths[first]
-        return first
 
     def get(self, place: Place) -> Block | None:
         """Return a complete block; None if it isn't here. Raises UnreadableError if the disk can't give it
@@ -213,8 +208,7 @@ class BlockStore:
         asks for it."""
         found = self.find(stone.place)
         if found is not None and found[1] == stone.write:
-            tag = self._first_tag(stone.place)
-            if tag is not None and not stone.deletes(stone.write, tag):
+            if not stone.deletes(stone.write, self._first_tag(stone.place)):
                 return False
             self.drop(stone.place)
             self.stats.deleted += 1
@@ -226,10 +220,7 @@ class BlockStore:
     def is_proven(self, stone: Tombstone) -> bool:
         """Return whether this write of the block is here, and the proof is its writer's."""
         found = self.find(stone.place)
-        if found is None or found[1] != stone.write:
-            return False
-        tag = self._first_tag(stone.place)
-        return tag is not None and stone.deletes(stone.write, tag)
+        return found is not None and stone.deletes(found[1], self._first_tag(stone.place))
 
     def lifetimes_of_held(self) -> Iterator[Lifetime]:
         """Yield those of the writes that are here; of one block no more than there are tombstones of it."""
@@ -274,26 +265,22 @@ class BlockStore:
         """Return whose blocks are here."""
         return {place.tenant for place in self.places()}
 
-    def _first_tag(self, place: Place) -> bytes | None:
-        """Of a block that is here; None if its disk can't give it back."""
+    def _first_tag(self, place: Place) -> bytes:
+        """Return the tag of fragment 0 of a block that is here, without reading the disk."""
         block = self._dram.get(place)
-        if block is None and self._ssd is not None:
-            try:
-                tag = self._ssd.first_tag(place)
-            except UnreadableError:
-                return None
+        if block is None:
+            assert self._ssd is not None
+            tag = self._ssd.first_tag(place)
             if tag is not None:
                 return tag
             block = Derived(self._ssd.length(place))
-        if isinstance(block, Derived):
-            block = self._derive(place, block.length)
-        return block.tag(0) if block is not None else None
+        return (self._derive(place, block.length) if isinstance(block, Derived) else block).tag(0)
 
-    def drop_if_damaged(self, place: Place) -> bool:
-        """Read a block that is on SSD only, whole; whether it was damaged, and so is here no more."""
+    async def drop_if_damaged(self, place: Place) -> bool:
+        """Read a block that is on SSD only, whole; return whether it was damaged, and so is here no more."""
         try:
             if self._ssd is not None and place not in self._dram:
-                self._ssd.get(place)
+                await self._ssd.load(place)
         except UnreadableError:
             return True
         return False
@@ -456,6 +443,15 @@ class BlockStore:
         if place not in self._dram:
             self.release(place)
             self._tenant_bytes[place.tenant] -= length
+
+
+def _first_that_fits(lengths: Sequence[int], room: int) -> int:
+    """Return from which block on all fit into so many bytes together."""
+    first = len(lengths)
+    while first and lengths[first - 1] <= room:
+        first -= 1
+        room -= lengths[first]
+    return first
 
 
 def _length(block: Block | Derived) -> int:

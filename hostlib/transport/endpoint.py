@@ -36,6 +36,11 @@ IP_PMTUDISC_INTERFACE = 4
 SO_RCVBUFFORCE = 33
 SO_SNDBUFFORCE = 32
 
+_ADVICE = {
+    errno.EADDRNOTAVAIL: ": no interface of this machine has it",
+    errno.EADDRINUSE: ": another process of this node has it",
+}
+"""What an address that cannot be had means."""
 _NO_SEGMENTATION = (errno.EIO, errno.EINVAL)
 _BUFFER_BYTES = 3 * MAX_DATAGRAM_BYTES
 """Filled from its start in each turn, so most of it is hardly ever touched."""
@@ -203,7 +208,8 @@ class UdpEndpoint:
             raise
         except OSError as error:
             sock.close()
-            raise ConfigError(f"UDP {address}:{KV_PORT}: {error.strerror}") from None
+            advice = _ADVICE.get(error.errno or 0, "")
+            raise ConfigError(f"UDP {address}:{KV_PORT}: {error.strerror}{advice}") from None
         return sock
 
     def _flush(self) -> None:

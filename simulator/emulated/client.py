@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from scenario.machine import Machine
 from simulator.client import Client, ClientOptions
-from simulator.emulated.lanes import LiveLanes
 from simulator.emulated.live_puts import LivePuts
 from simulator.emulated.machine import Carrier
 from simulator.events import Loop
@@ -17,8 +16,7 @@ from simulator.pushed import PushedParts
 
 
 class EmulatedClient(Client):
-    """It takes CPU time for each fragment that comes. With `machine.live_turns` lanes take turns, and PUTs
-    are sent, as hosts do."""
+    """It takes CPU time for each fragment that comes. With `machine.live_puts` PUTs are sent as hosts do."""
 
     def __init__(
         self,
@@ -33,10 +31,8 @@ class EmulatedClient(Client):
         super().__init__(loop, name, network, options, pushed)
         self._process, self._fragment_s = carrier.node_process(name), carrier.machine.node_fragment_s
         self._live_puts: LivePuts | None = None
-        if carrier.machine.live_turns:
-            lanes = LiveLanes(options.lane)
-            self._lanes = lanes
-            self._live_puts = LivePuts(loop, name, network, lanes, options.lane, options.put_workers)
+        if carrier.machine.live_puts:
+            self._live_puts = LivePuts(loop, name, network, options.lane, options.put_workers)
 
     def newly_stored(self) -> list[Block]:
         """Of its PUTs that were sent as hosts send them: blocks that homes hold, since it was asked last."""

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterable
 
 from hostlib.native.lane_options import LaneOptions
-from simulator.emulated.lanes import LiveLanes
 from simulator.events import Loop
 from simulator.lane import Lane
 from simulator.messages import Block, Put
@@ -38,15 +37,13 @@ class _Offer:
 class LivePuts:
     """A node's, so many blocks at a time."""
 
-    def __init__(
-        self, loop: Loop, name: str, network: Network, lanes: LiveLanes, options: LaneOptions, workers: int
-    ) -> None:
+    def __init__(self, loop: Loop, name: str, network: Network, options: LaneOptions, workers: int) -> None:
         self.done = 0
         """Blocks."""
         self.stored: list[Block] = []
         """Those of which nobody has told a router yet."""
         self._loop, self._name, self._network = loop, name, network
-        self._turns, self._options, self._workers = lanes, options, workers
+        self._options, self._workers = options, workers
         self._lanes: dict[str, Lane[Put]] = {}
         self._waiting: deque[Block] = deque()
         self._active: dict[bytes, _Offer] = {}
@@ -85,7 +82,6 @@ class LivePuts:
             lane = self._lanes.get(block.home)
             if lane is None:
                 lane = self._lanes[block.home] = Lane(self._options)
-                self._turns.puts_to_another()
             offer = self._active[block.key] = _Offer(lane)
             self._queue(block, offer)
             self._pump(lane)
@@ -100,5 +96,4 @@ class LivePuts:
             offer = self._active[put.block.key]
             offer.waiting -= 1
             offer.in_flight += 1
-            self._turns.put(1)
             self._network.put(self._name, put)

@@ -39,7 +39,10 @@ SWITCH = SwitchConfig(
     device_config=Path("/p4/weir.json"),
     controller=host(200),
     ports=(Port(1, "node", host(1)), Port(2, "store", host(2)), Port(3, "switch")),
-    routes=(Route(IPv4Network("10.0.0.1/32"), 1, host(1).mac),),
+    routes=(
+        Route(IPv4Network("10.0.0.1/32"), 1, host(1).mac),
+        Route(IPv4Network("10.0.0.2/32"), 2, host(2).mac),
+    ),
     pool=PoolSize(blocks=16, slots=128, fragments=8),
     stores=(host(2).ipv4,),
 )
@@ -90,6 +93,11 @@ def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
         ("switches.0.device_id", 0, "switches[0].device_id: must be from 1 to 2^64-1"),
         ("switches.0.device_id", True, "switches[0].device_id: must be a whole number, not true"),
         ("switches.0.device_id", "1", 'switches[0].device_id: must be a whole number, not "1"'),
+        (
+            "switches.0.grpc_address",
+            "a/b.sock",
+            "switches[0].grpc_address: a Unix socket is written unix:a/b",
+        ),
         ("switches.0.colour", "red", "switches[0]: no field 'colour': there are name, device_id"),
         ("switches.0.controller.mac", "02:00", "switches[0].controller.mac: '02:00' is not an Ethernet"),
         ("switches.0.controller.ipv4", "10.0.0", "switches[0].controller.ipv4: Expected 4 octets"),
@@ -108,6 +116,7 @@ def test_a_pool_has_as_many_blocks_as_both_entries_and_slots_allow() -> None:
         ("replicas", 4, "replicas: a block has 1 to 3 homes"),
         ("thresholds.tenant_share", 1.5, "thresholds.tenant_share: must be above 0, at most 1"),
         ("switches.0.ports.0.port", 2, "switches[0].ports[0].port: port 2 is there twice"),
+        ("switches.0.routes", [], "switches[0].ports[0].host: no route leads to 10.0.0.1"),
         ("switches.0.routes.0.port", 9, "switches[0].routes[0].port: no port 9: there are 1, 2, 3"),
         (
             "switches.0.routes.0.prefix",

@@ -19,7 +19,8 @@ from controller.__main__ import main
 from controller.block_id import block_id
 from controller.config import Config, CostOptions, HomeLink, PoolSize, config_text, load_config
 from controller.errors import ControllerError
-from controller.p4_constants import OUTCOME_NAMES, SERVED
+from controller.p4_constants import OUTCOME_NAMES, OUTCOMES, SERVED
+from controller.p4runtime.p4info import load_p4info
 from controller.policies import POLICY_NAMES, make_policy
 from controller.policies.eventlog import read_events, read_head
 from controller.policies.events import Miss
@@ -204,6 +205,21 @@ def test_a_pool_larger_than_the_program_s_is_refused(config_file: Path) -> None:
         ControllerError, match=r"switch s1: pool\.blocks is 9, but the program was compiled for 8"
     ):
         ControllerProcess(load_config(config_file))
+
+
+def test_a_program_with_other_outcomes_is_refused_before_it_runs(config_file: Path, tmp_path: Path) -> None:
+    """Its counters would come without a name."""
+    config = load_config(config_file)
+    p4info = load_p4info(config.switches[0].p4info)
+    next(one for one in p4info.counters if one.preamble.name == OUTCOMES).size += 1
+    changed = tmp_path / "changed.p4info.txtpb"
+    changed.write_text(str(p4info))
+    switches = (replace(config.switches[0], p4info=changed),)
+    count = len(OUTCOME_NAMES)
+    with pytest.raises(
+        ControllerError, match=f"counts {count + 1} outcomes and the controller {count}: compile"
+    ):
+        ControllerProcess(replace(config, switches=switches))
 
 
 def test_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:

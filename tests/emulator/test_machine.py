@@ -6,21 +6,28 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from emulator.machine import SAMPLE_PERIOD_S, CpuWatch, family_of
 from v1model.precedence import FORWARDING
 
 
 def test_a_busy_machine_is_seen_from_the_first_sample_on() -> None:
-    watch = CpuWatch()
-    watch.start()
-    until_s = time.monotonic() + 1.5 * SAMPLE_PERIOD_S  # one sample
-    while time.monotonic() < until_s:
-        pass
-    assert watch.stop().mean > 0.05
+    with CpuWatch() as watch:
+        until_s = time.monotonic() + 1.5 * SAMPLE_PERIOD_S  # one sample
+        while time.monotonic() < until_s:
+            pass
+    assert watch.use.mean > 0.05
+
+
+def test_a_watch_ends_with_what_it_watches_however_that_ends() -> None:
+    before = set(threading.enumerate())
+    with suppress(ValueError), CpuWatch():
+        raise ValueError
+    assert set(threading.enumerate()) <= before
 
 
 @contextmanager
@@ -39,10 +46,9 @@ def program(code: str, cpu: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def saturated(pid: int) -> float:
-    watch = CpuWatch([pid])
-    watch.start()
-    time.sleep(2.5 * SAMPLE_PERIOD_S)
-    return watch.stop().switch_saturated
+    with CpuWatch([pid]) as watch:
+        time.sleep(2.5 * SAMPLE_PERIOD_S)
+    return watch.use.switch_saturated
 
 
 def test_a_switch_that_others_keep_from_running_is_at_its_end_too() -> None:

@@ -18,6 +18,7 @@ from hostlib.process.config import load_config
 from hostlib.protocol.homes import home_of
 from hostlib.storage.storage import StorageConfig, read_keys, read_preload
 from topologies.errors import TopologyError
+from topologies.registry import TOPOLOGIES
 from workload.compression import BlockSizes, CompressionError
 from workload.generate import generate, to_line
 from workload.trace import TraceError
@@ -68,7 +69,7 @@ def test_storage_nodes_may_have_links_of_their_own() -> None:
         options("--store-gbit", "200,0")
 
 
-@pytest.mark.parametrize("topology", ["star", "leafspine", "tree", "fattree"])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_ports_have_the_queues_that_were_asked_for(topology: str) -> None:
     assert not scenario("--topo", topology).fabric.requests_first
     assert scenario("--topo", topology, "--requests-first", "yes").fabric.requests_first

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from hostlib.client.client import Client
+from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import BlockNotFoundError
 from hostlib.protocol.members import State
+from hostlib.transport.transport import Receiver
 from tests.asynchronous import until
 from tests.hostlib.sealed import TENANT
-from tests.hostlib.world import World, key, ref
+from tests.hostlib.world import NODE, World, key, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 
@@ -41,3 +44,33 @@ async def come_back(world: World, address: str) -> None:
     await until(lambda: node.joining.caught_up)
     world.announce(UP, UP, UP)
     await asyncio.sleep(0.1)
+
+
+async def goes_down(world: World, home: str) -> None:
+    """Kill the first storage node, and let all know that it is down."""
+    world.kill(home)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+
+
+def listens_to_no_list(world: World, *homes: str, op: int = wire.OP_LIST) -> None:
+    """LISTs, or messages of another kind, do not reach these; all else does."""
+    for home in homes:
+        port = world.network.ports[home]
+        hears = port.receiver
+        assert hears is not None
+
+        def deaf(source: str, datagrams: Sequence[wire.Buffer], hears: Receiver = hears) -> None:
+            hears(source, [datagram for datagram in datagrams if datagram[1] != op])
+
+        port.set_receiver(deaf)
+
+
+async def answers_of(world: World, home: str, number: int) -> set[int]:
+    """Ask one storage node for a block, past the client; return the kinds of its answers."""
+    before = len(world.network.log)
+    get = wire.Message(wire.OP_GET, key(number), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+    world.network.deliver(NODE, home, wire.encode(get))
+    await asyncio.sleep(0.01)
+    sent = ((source, wire.decode(data)) for source, _, data in world.network.log[before:])
+    return {message.op for source, message in sent if source == home and message.key == key(number)}

@@ -8,11 +8,14 @@ from collections.abc import Iterable
 
 import pytest
 
+from hostlib.client.client import Client
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import read_page
 from hostlib.protocol.errors import BlockNotFoundError, PutRefusedError
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.members import State
+from hostlib.protocol.seal import Seal
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, delete_message
 from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.store_options import StoreOptions
@@ -27,6 +30,7 @@ UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 INTRUDER = "10.0.0.66"
 GARBAGE_WRITE = 4242
 BLOCKS = 30
+PLACE = Place(TENANT, key(1))
 
 
 def garbage(number: int, write: int = GARBAGE_WRITE) -> list[bytes]:
@@ -237,8 +241,10 @@ async def test_a_store_that_asks_in_anothers_name_hears_of_its_own_blocks() -> N
 
 
 def made_up_deletions(number: int, count: int) -> list[bytes]:
-    """DELETEs of writes of one block that do not exist, with proofs that match nothing."""
-    stones = (Tombstone(Place(TENANT, key(number)), 1000 + at, bytes([at]) * 16) for at in range(count))
+    """DELETEs of writes of one block that do not exist, with proofs that match nothing, behind all others in
+    lists."""
+    place, last = Place(TENANT, key(number)), (1 << 64) - 1
+    stones = (Tombstone(place, last - at, bytes([at]) * 16) for at in range(count))
     return [delete_message(stone, FRAGMENTS, 0) for stone in stones]
 
 
@@ -327,3 +333,70 @@ async def test_made_up_deletions_bring_nothing_back_that_was_deleted() -> None:
     assert not world.holders(1)
     with pytest.raises(BlockNotFoundError):
         await world.client.get(ref(1))
+
+
+async def is_brought_back(world: World, homes: Iterable[str]) -> bool:
+    """Make up more deletions of the first block, and put the copy of it that its writer sent."""
+    copy = [data for source, _, data in world.network.log if source == NODE and data[1] == wire.OP_PUT]
+    for home in homes:
+        world.network.deliver_burst(INTRUDER, home, made_up_deletions(1, 2 * MAX_OF_BLOCK))
+    await asyncio.sleep(0.1)
+    for home in homes:
+        world.network.deliver_burst(INTRUDER, home, copy)
+    await asyncio.sleep(0.5)
+    return bool(world.holders(1))
+
+
+@in_virtual_time
+async def test_made_up_deletions_bring_nothing_back_after_a_restart() -> None:
+    """The disk knew of each tombstone but not who sent it: so those of all hosts were one host's."""
+    world = World(homes=3, replicas=2)
+    world.network.port(INTRUDER)
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    await world.client.delete(ref(1))
+    for home in world.nodes:
+        world.network.deliver_burst(INTRUDER, home, made_up_deletions(1, MAX_OF_BLOCK - 1))
+    await asyncio.sleep(0.1)
+    for home in world.nodes:
+        world.kill(home)
+        world.restart(home)
+    assert not await is_brought_back(world, world.homes(1))
+
+
+@in_virtual_time
+async def test_made_up_deletions_bring_nothing_back_at_a_home_that_heard_of_them_from_others() -> None:
+    world = World(homes=3, replicas=2)
+    world.network.port(INTRUDER)
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    await world.client.delete(ref(1))
+    home = world.homes(1)[0]
+    for other in world.nodes:
+        world.network.deliver_burst(INTRUDER, other, made_up_deletions(1, MAX_OF_BLOCK - 1))
+    await asyncio.sleep(0.1)
+    world.kill(home)
+    world.disks[home] = type(world.disks[home])(seed=5)
+    world.restart(home).start()
+    await until(lambda: world.nodes[home].joining.caught_up)
+    assert len(world.stores[home].graveyard.stones) == MAX_OF_BLOCK
+    assert not await is_brought_back(world, [home])
+
+
+@in_virtual_time
+async def test_lifetimes_of_the_intruders_own_garbage_bring_nothing_back() -> None:
+    """Homes end lifetimes themselves, and tell the others: whose they were goes with it."""
+    world = World(homes=3, replicas=2, controller="10.255.255.254")
+    intruder = Client(world.network.port(INTRUDER), world.members, Seal(TENANT, b"the intruder's own secret"))
+    clients = (world.client, *(intruder for _ in range(MAX_OF_BLOCK)))
+    for client in clients:
+        await client.put(ref(1), content(1), durable=True, replicas=2)
+        assert await client.hint(ref(1), Hint.EXPIRE, 1) is HintOutcome.DONE
+        world.clock_s += 2
+        await until(lambda: not world.holders(1))
+    await asyncio.sleep(1)
+    for store in world.stores.values():
+        assert len(store.graveyard.stones) == MAX_OF_BLOCK
+        assert {store.graveyard.stones.source_of(stone) for stone in store.graveyard.stones.of(PLACE)} == {
+            NODE,
+            INTRUDER,
+        }
+    assert not await is_brought_back(world, world.nodes)

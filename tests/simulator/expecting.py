@@ -20,7 +20,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "pool": {"policy": "lru"},
     "control": {"report_count": 1, "expects": True},
 }
-MACHINE = {"cores": 2, "live_turns": True}
+MACHINE = {"cores": 2, "live_puts": True}
 
 
 def world(**tables: dict[str, Any]) -> System:

@@ -4,7 +4,6 @@ import pytest
 
 from hostlib.client.client_options import ClientOptions
 from hostlib.native.lane_options import LaneOptions
-from simulator.emulated.lanes import LiveLanes
 from simulator.lane import Lane
 from simulator.lanes import Lanes
 from simulator.messages import Ask, Block
@@ -64,31 +63,14 @@ def test_all_lanes_together_have_a_bound_and_take_turns_at_it() -> None:
     assert len(firsts) > 1
 
 
-@pytest.mark.parametrize(("puts", "share"), [(0, 1 / 2), (3, 4 / 5)])
-def test_live_turns_count_lanes_of_puts_and_none_of_a_pool_that_never_answered(
-    puts: int, share: float
-) -> None:
-    """A turn in which nothing waits falls to the next lane where something does."""
-    lanes = LiveLanes(LaneOptions(initial_window=BOUND))
-    for _ in range(puts):
-        lanes.puts_to_another()
-    first, second = _two_at_the_bound(lanes)
-    assert sum(_turn(lanes, first, second) is first for _ in range(30)) == 30 * share
-
-
-def test_other_turns_count_the_pool_that_never_answered() -> None:
+@pytest.mark.parametrize("others", [0, 3])
+def test_of_two_that_wait_that_one_sends_which_sent_longest_ago(others: int) -> None:
+    """However many more there are, and however much leaves at once."""
     lanes = Lanes(LaneOptions(initial_window=BOUND))
+    for number in range(others):
+        lanes.probes(f"store{number}")
     first, second = _two_at_the_bound(lanes)
-    assert sum(_turn(lanes, first, second) is first for _ in range(30)) == 30 * 2 / 3
-
-
-def test_what_puts_send_moves_live_turns_on() -> None:
-    lanes = LiveLanes(LaneOptions(initial_window=BOUND))
-    first, second = _two_at_the_bound(lanes)
-    while _turn(lanes, first, second) is first:
-        pass
-    lanes.put(1)
-    assert _turn(lanes, first, second) is second
+    assert [_turn(lanes, first, second) for _ in range(6)] == [second, first] * 3
 
 
 def _two_at_the_bound(lanes: Lanes) -> tuple[Lane[Ask], Lane[Ask]]:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from hostlib.native.lane_options import LaneOptions
-from simulator.emulated.lanes import LiveLanes
 from simulator.emulated.live_puts import LivePuts
 from simulator.events import Loop
 from simulator.messages import Block, Put
@@ -28,7 +27,7 @@ def block(number: int) -> Block:
 
 def putting(workers: int = 4) -> tuple[LivePuts, list[Put]]:
     wire: Any = Wire()
-    return LivePuts(Loop(), "node", wire, LiveLanes(OPTIONS), OPTIONS, workers), wire.sent
+    return LivePuts(Loop(), "node", wire, OPTIONS, workers), wire.sent
 
 
 def acknowledge(puts: LivePuts, put: Put, held: bool = False) -> None:

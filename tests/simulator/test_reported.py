@@ -18,7 +18,7 @@ CONDUCTED = Scenario().changed(workload={"scheduler": CONDUCTOR, "requests": 60}
 
 
 def world(node_s: float = NODE_S, **tables: Any) -> tuple[System, ReportedCluster]:
-    system = System(*prepare(CONDUCTED.changed(**{"machine": {"live_turns": True}, **tables})))
+    system = System(*prepare(CONDUCTED.changed(**{"machine": {"live_puts": True}, **tables})))
     parts = ClusterParts(system.nodes, system.stores, system.controls, None, system.library, system.cost)
     machine = Machine(node_report_s=node_s, pool_report_s=POOL_S)
     past = system.library.by_recency(system.demand.past)
@@ -74,7 +74,7 @@ def test_what_storage_nodes_hold_is_known_when_the_node_that_stored_it_says_so()
 
 
 def test_a_transfer_is_as_long_as_the_frames_that_a_link_carries() -> None:
-    network, machine = {"header_share": 0.25}, {"live_turns": True, "cores": 2}
+    network, machine = {"header_share": 0.25}, {"live_puts": True, "cores": 2}
     (system, plain), (_, framed) = world(), world(network=network, machine=machine)
     request = system.demand.requests[0]
     assert framed.transfer_s(0, request, 0, 4) == pytest.approx(1.25 * plain.transfer_s(0, request, 0, 4))

@@ -22,7 +22,11 @@ def refusal(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "place", "reason"),
     [
-        ("[nodes]\n\ncont = 3\n", "bad.toml:3: nodes.cont", "no such field; there are count"),
+        (
+            "[nodes]\n\ncont = 3\n",
+            "bad.toml:3: nodes.cont",
+            "no such field (did you mean count?); there are count",
+        ),
         ("[nodes]\ncount = 0\n", "bad.toml:2: nodes.count", "from 1 to 256, not 0"),
         ("[nodes]\ncount = 1.5\n", "bad.toml:2: nodes.count", "a whole number"),
         ("[nodes]\ncount = true\n", "bad.toml:2: nodes.count", "a whole number"),
@@ -95,3 +99,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ScenarioError, match="UTF-8"):
         load_scenario(tmp_path / "binary.toml")
+    (tmp_path / "trace.jsonl").write_text('{"timestamp": 0}\n')
+    with pytest.raises(
+        ScenarioError, match=r"trace\.jsonl: a scenario is a TOML file; a trace is what TRACE names"
+    ):
+        load_scenario(tmp_path / "trace.jsonl")

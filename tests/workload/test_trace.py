@@ -205,3 +205,11 @@ def test_window_keeps_the_past_and_compresses_time() -> None:
 def test_window_refuses(wrong: dict[str, float]) -> None:
     with pytest.raises(TraceError):
         generate("chat", requests=5).window(**wrong)  # type: ignore[arg-type]
+
+
+def test_seconds_where_milliseconds_are_read_are_warned_of() -> None:
+    seconds = lines(*(GOOD | {"timestamp": second} for second in range(100)))
+    (warning,) = parse_trace(seconds, "t").warnings
+    assert warning == "t: 100 requests within 0.099 s: is `timestamp` in ms?"
+    assert parse_trace(seconds[:99], "t").warnings == ()
+    assert parse_trace(lines(*[GOOD] * 100), "t").warnings == ()

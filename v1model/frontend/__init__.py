@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING
 
 from v1model.diagnostics import DEFAULT_MAX_ERRORS, Diagnostics, TooManyErrorsError
 from v1model.errors import CompileError, CompileWarning
-from v1model.frontend.check import check_program
-from v1model.frontend.dialects import p4_14_error
 from v1model.frontend.lexer import forget_sources, source_line, tokenize
-from v1model.frontend.parser import parse
 from v1model.frontend.preprocess import preprocess
-from v1model.frontend.warn import warn_about
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,6 +30,12 @@ def load_text(
     """Parses and checks a text that `preprocess` has made from the file `name`. Adds warnings to
     `diagnostics`; raises CompileError with all errors, or as many as are wanted. `open_files`: places may be
     looked up in the files that the text names, because it was made here, from the user's files."""
+    # A switch whose program the cache has needs none of these.
+    from v1model.frontend.check import check_program
+    from v1model.frontend.dialects import p4_14_error
+    from v1model.frontend.parser import parse
+    from v1model.frontend.warn import warn_about
+
     forget_sources()
     diagnostics = diagnostics or Diagnostics()
     program: ast.Program | None = None

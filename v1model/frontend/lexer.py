@@ -29,16 +29,16 @@ KEYWORDS = frozenset(
     void _""".split()  # noqa: SIM905 - one literal a keyword would be fifty lines
 )
 
-_LINE_MARKER = re.compile(r'# (\d{1,9}) "((?:[^"\\]|\\.)*)"')
+_LINE_MARKER = re.compile(r'# (\d{1,9}) "((?:[^"\\]|\\.)*+)"')
 _HASH_COMMENT = re.compile(r"\s*#\s")  # what is no directive is a comment to p4c
 MAX_SOURCE_FILE_BYTES = 16 << 20
 MAX_TOKENS = 1 << 19  # some 50,000 lines
-_END_OF_STRING = re.compile(r'(?:[^"\\]|\\.)*"')
+_END_OF_STRING = re.compile(r'(?:[^"\\]|\\.)*+"')
 _TOKEN = re.compile(
     r"""\s+
     |(?P<word>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<integer>(?:[0-9]+[ws])?(?:0[xX][0-9a-fA-F_]+|0[dD][0-9_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*))
-    |(?P<string>"(?:[^"\\]|\\.)*")
+    |(?P<string>"(?:[^"\\]|\\.)*+")
     |(?P<pragma>@pragma\b)
     |(?P<punctuation>&&&|\.\.\.|\.\.|\|\+\|=|\|-\|=|\|\+\||\|-\||<<=|<<|&&|\|\||==|!=|>=|<=|\+\+|\+:
         |[-+*/%&|^]=|[-+*/%&|^~(){}\[\]<>!:,?.=;@#])

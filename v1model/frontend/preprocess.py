@@ -35,7 +35,7 @@ _PREPROCESSOR = ("-E", "-C", "-x", "assembler-with-cpp", "-undef", "-nostdinc", 
 
 # `kept` is what may look like a comment and is none: strings, and lines that begin with #.
 _COMMENT = re.compile(
-    r"""(?P<kept>"(?:[^"\\]|\\.)*"|^[ \t]*\#[^\n]*)|//[^\n]*|/\*.*?\*/""", re.DOTALL | re.MULTILINE
+    r"""(?P<kept>"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|^[ \t]*\#[^\n]*)|//[^\n]*|/\*.*?\*/""", re.DOTALL | re.MULTILINE
 )
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)"

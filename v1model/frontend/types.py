@@ -143,15 +143,20 @@ class DeclaredType(Type):
 
 
 def parts_of(found: Type) -> Iterator[Type]:
-    """Yield a type and all types that its values are made of."""
-    yield found
-    inner: tuple[Type, ...] = ()
-    match found:
-        case TupleType(elements):
-            inner = elements
-        case RecordType(fields=fields):
-            inner = tuple(kind for _, kind in fields)
-        case ListType(element) | SetType(element) | StackType(element, _):
-            inner = (element,)
-    for part in inner:
-        yield from parts_of(part)
+    """Yield a type and all types that its values are made of, each once: a struct of two of the next, and so
+    on, would have no end."""
+    seen: set[int] = set()
+    waiting = [found]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        match part:
+            case TupleType(elements):
+                waiting += reversed(elements)
+            case RecordType(fields=fields):
+                waiting += [kind for _, kind in reversed(fields)]
+            case ListType(element) | SetType(element) | StackType(element, _):
+                waiting.append(element)

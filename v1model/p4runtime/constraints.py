@@ -35,7 +35,7 @@ _TOKEN = re.compile(
     |(?P<sign>::|->|&&|\|\||==|!=|<=|>=|[-!<>();])""",
     re.VERBOSE | re.DOTALL,
 )
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,

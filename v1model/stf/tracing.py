@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         wanted = TraceFilter(options.port, options.frame)
         statements = parse(options.stf.read_text())
-    except (ValueError, OSError, StfError) as error:
+    except StfError as error:
+        print(f"{options.stf}: {error}", file=sys.stderr)
+        return USAGE
+    except (ValueError, OSError) as error:
         print(f"trace: {error}", file=sys.stderr)
         return USAGE
     tracing = Tracing.ASSIGNMENTS if options.assignments else Tracing.STEPS
@@ -63,6 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             target.data_plane.trace(wanted, lambda event: print(show(event)))
         with target:
             Executor(target).run(statements)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
     except CompileError as error:
         print(render(error), file=sys.stderr)
         return FAILURE

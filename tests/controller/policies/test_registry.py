@@ -12,7 +12,7 @@ def test_every_name_makes_its_policy(name: str) -> None:
 
 
 def test_unknown_name_lists_those_that_exist() -> None:
-    with pytest.raises(PolicyError, match=r"no policy 'x': choose one of fifo, lru, reuse, lfu, arc"):
+    with pytest.raises(PolicyError, match=f"no policy 'x': choose one of {', '.join(POLICY_NAMES)}"):
         make_policy("x", 10)
 
 

@@ -173,6 +173,41 @@ def test_numbers_of_another_type_are_another_object(pool_settings: dict[str, obj
         adapter.close()
 
 
+def split(layers: int, width: int) -> MemoryObj:
+    """One rank's part of a chunk of four tokens, in LMCache's memory."""
+    numbers, shape = 2 * layers * 4 * width, torch.Size([2, layers, 4, width])
+    made = tester._create_memory_obj(torch.empty(numbers), 3.0, numbers)
+    described = replace(made.metadata, dtype=torch.float32, shape=shape, phy_size=4 * numbers)
+    return TensorMemoryObj(torch.full((numbers,), 3.0), described, None)
+
+
+def test_a_model_that_is_split_by_heads_and_one_split_by_layers_share_nothing(
+    pool_settings: dict[str, object],
+) -> None:
+    """LMCache names both halves by the number of ranks and the rank, and they are of one size."""
+    ranks = [ObjectKey.ComputeKVRank(2, 0, 2, 0) for _ in ("two tensor-parallel ranks", "two stages")]
+    by_heads, by_layers = (ObjectKey(b"hash", "a/model", rank) for rank in ranks)
+    assert by_heads == by_layers
+    adapter = WeirL2Adapter(pool_settings)
+    try:
+        task = adapter.submit_store_task([by_heads], [split(layers=4, width=8)])
+        wait_for(adapter.get_store_event_fd())
+        assert adapter.pop_completed_store_tasks()[task].is_successful()
+        for layers, width, is_found in ((4, 8, True), (2, 16, False)):
+            shape = torch.Size([2, layers, 4, width])
+            announced = {0: MemoryLayoutDesc([shape], [torch.float32])}
+            task = adapter.submit_lookup_and_lock_task([by_layers], announced)
+            while (bitmap := adapter.query_lookup_and_lock_result(task)) is None:
+                wait_for(adapter.get_lookup_and_lock_event_fd())
+            assert bitmap.test(0) is is_found
+            task = adapter.submit_load_task([by_layers], [split(layers, width)])
+            while (bitmap := adapter.query_load_result(task)) is None:
+                wait_for(adapter.get_load_event_fd())
+            assert bitmap.test(0) is is_found
+    finally:
+        adapter.close()
+
+
 @dataclass(frozen=True)
 class LaterKey(ObjectKey):  # type: ignore[misc] # lmcache is not in the project's environment
     """A name as a later LMCache may have it."""

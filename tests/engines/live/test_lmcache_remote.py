@@ -197,3 +197,29 @@ for model in {[str(tmp_path / name) for name in ("one", "same", "other", "nothin
     assert len(keys) == 5, said
     assert keys[0] == keys[1]
     assert len(set(keys)) == 4
+
+
+def test_what_callers_write_into_their_tags_is_no_other_name(tmp_path: Path) -> None:
+    """As tags are how LMCache keeps tenants apart, and in its own text of a name they run together."""
+    program = """
+import torch
+from types import SimpleNamespace
+from lmcache.utils import CacheEngineKey
+from engines.lmcache import remote
+from hostlib.protocol.seal import PUBLIC_SECRET, Seal
+
+one = object.__new__(remote.WeirRemoteConnector)
+one._form, one._name, one._pool = "", "weights", SimpleNamespace(seal=Seal(0, PUBLIC_SECRET))
+
+def key(**tags):
+    tags = {f"lmcache.tag.{name}": value for name, value in tags.items()}
+    return CacheEngineKey("a/model", 1, 0, 7, torch.float32, {"lmcache.skip_save": False, **tags})
+
+keys = [key(user="a", role="admin"), key(user="a@role%admin"), key(user="a"), key()]
+keys += key(user="a").split_layers(2)
+print("@@", keys[0].to_string() == keys[1].to_string(), len({one._block(key).key for key in keys}))
+same = CacheEngineKey("a/model", 1, 0, 7, torch.float32, {"lmcache.tag.user": "a"})
+print("@@", one._block(keys[2]) == one._block(same))
+"""
+    said = [line for line in run(tmp_path, {}, program).splitlines() if line.startswith("@@")]
+    assert said == ["@@ True 6", "@@ True"]

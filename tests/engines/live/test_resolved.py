@@ -22,9 +22,10 @@ pytest.importorskip("torch", reason="make test-engines")
 pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
-from transformers import LlamaConfig, Phi3Config
+from transformers import AutoModel, LlamaConfig, MistralConfig, Phi3Config
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import EngineArgs
+from vllm.v1.attention.backends.mla.prefill.registry import MLAPrefillBackendEnum
 from vllm.v1.attention.backends.registry import AttentionBackendEnum
 from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 
@@ -297,6 +298,10 @@ class Own:
         ("worker_cls", "somebody.worker.Worker", "is code of its own"),
         ("scheduler_cls", "somebody.Scheduler", "is code of its own .somebody.Scheduler"),
         ("scheduler_cls", Own, "is code of its own .*Own"),
+        ("distributed_executor_backend", "somebody.Executor", "is code of its own .somebody.Executor"),
+        ("distributed_executor_backend", Own, "is code of its own .*Own"),
+        ("backend", "somebody.compile", "is code of its own .somebody.compile"),
+        ("backend", "my_dynamo_backend", "is code of its own .my_dynamo_backend"),
         ("hf_text_config", Own(), "is code of its own .*Own"),
         ("hf_overrides", {"scales": __file__}, "names .*test_resolved.py, whose content may change"),
         ("calculate_kv_scales", True, "scales the KV by the first prompt of each engine"),
@@ -307,7 +312,8 @@ def test_what_no_other_process_would_name_alike_is_said(
 ) -> None:
     config = copy.deepcopy(plain)
     owners = {"worker_extension_cls": "parallel_config", "worker_cls": "parallel_config",
-              "scheduler_cls": "scheduler_config", "calculate_kv_scales": "cache_config"}  # fmt: skip
+              "scheduler_cls": "scheduler_config", "calculate_kv_scales": "cache_config",
+              "distributed_executor_backend": "parallel_config", "backend": "compilation_config"}  # fmt: skip
     object.__setattr__(getattr(config, owners.get(field, "model_config")), field, value)
     (said,) = resolve(config, cache()).nameless
     assert re.search(why, said)
@@ -322,6 +328,7 @@ REGISTRIES: tuple[tuple[tuple[str, str], str, Any, str], ...] = (
     (own_code.QUANTIZATIONS, "half-bit", Own, "quantization half-bit"),
     (own_code.LAYERS, "RMSNorm", Own, "layer RMSNorm"),
     (own_code.BACKENDS, AttentionBackendEnum.CPU_ATTN, "somebody.Attention", "attention CPU_ATTN"),
+    (own_code.PREFILLS, MLAPrefillBackendEnum.FLASH_ATTN, "somebody.Prefill", "attention FLASH_ATTN"),
 )
 
 
@@ -370,6 +377,18 @@ def test_an_operation_of_ones_own_is_said(plain: VllmConfig, monkeypatch: pytest
     assert resolve(plain, cache()).nameless == (
         f"operation {name} is code of its own ({own_override.__module__})",
     )
+
+
+def test_a_model_that_a_program_registers_in_transformers_is_said(
+    plain: VllmConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM runs it with `model_impl` `transformers`."""
+    registry = AutoModel._model_mapping
+    monkeypatch.setattr(registry, "_extra_content", {**registry._extra_content, MistralConfig: Own})
+    assert resolve(plain, cache()).nameless == ()
+    monkeypatch.setattr(registry, "_extra_content", {**registry._extra_content, LlamaConfig: Own})
+    (said,) = resolve(plain, cache()).nameless
+    assert "transformers' model of LlamaConfig is code of its own" in said
 
 
 def test_registries_of_another_form_are_said(plain: VllmConfig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,8 +38,10 @@ def space(
     architecture: str = "LlamaForCausalLM",
     runner: str = "generate",
     returns_experts: bool = False,
+    attention: Sequence[tuple[int, object]] = (),
     **parallel: Any,
 ) -> KvSpace:
+    """`attention` has the window and the sinks of each layer."""
     split = {
         "world_size": ranks, "tensor_parallel_size": ranks, "decode_context_parallel_size": 1, "nnodes": 1,
         "distributed_executor_backend": "mp",
@@ -52,6 +55,12 @@ def space(
             model=model, is_diffusion=is_diffusion, runner_type=runner, architectures=[architecture]
         ),
         cache_config=SimpleNamespace(cache_dtype=cache_dtype, enable_prefix_caching=caches_prefixes),
+        compilation_config=SimpleNamespace(
+            static_forward_context={
+                str(number): SimpleNamespace(impl=SimpleNamespace(sliding_window=window, sinks=sinks))
+                for number, (window, sinks) in enumerate(attention)
+            }
+        ),
     )
     groups = [SimpleNamespace(layer_names=["0", "1"], kv_cache_spec=spec) for spec in specs]
     cache: Any = SimpleNamespace(kv_cache_groups=groups, num_blocks=8)
@@ -68,6 +77,14 @@ def test_latent_kv_is_stored_once_for_all_ranks_and_other_kv_once_a_rank() -> No
     latent = MLAAttentionSpec(dtype=torch.float32, block_size=32, num_kv_heads=1, head_size=576)
     assert space("model", latent, ranks=4).shard_count == 1
     assert space("model", FULL, ranks=4).shard_count == 4
+
+
+def test_sinks_beside_windows_are_refused_where_vllm_computes_them_wrong() -> None:
+    sinks = torch.zeros(2)
+    for attention in ([], [(64, None), (-1, None)], [(-1, sinks), (-1, sinks)], [(64, sinks), (64, sinks)]):
+        assert space("model", FULL, attention=attention)
+    with pytest.raises(KeySpaceError, match="computes attention sinks beside sliding windows wrong"):
+        space("model", FULL, attention=[(64, sinks), (-1, sinks)])
 
 
 @pytest.mark.parametrize(

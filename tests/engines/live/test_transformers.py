@@ -10,7 +10,26 @@ import pytest
 pytest.importorskip("transformers", reason="make test-engines")
 
 import torch
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+from transformers import (
+    BartConfig,
+    BartForCausalLM,
+    BertConfig,
+    BertLMHeadModel,
+    DeepseekV2Config,
+    DeepseekV2ForCausalLM,
+    DynamicCache,
+    GemmaConfig,
+    GemmaForCausalLM,
+    GitConfig,
+    GitForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedModel,
+)
 from transformers.cache_utils import QuantizedLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -214,3 +233,90 @@ def test_a_model_whose_first_tokens_depend_on_the_prompts_length_is_refused(rope
     assert not torch.allclose(short.layers[1].keys, long.layers[1].keys[:, :, :20], atol=1e-3)
     with pytest.raises(KeySpaceError, match="otherwise than those of a short one"):
         cache.kv_space(model, "tiny")
+
+
+def git() -> PreTrainedModel:
+    eyes = {
+        "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "image_size": 32, "patch_size": 16,
+    }  # fmt: skip
+    return GitForCausalLM(GitConfig(**SMALL, vision_config=eyes, bos_token_id=0, eos_token_id=1))
+
+
+def gpt2(**more: object) -> PreTrainedModel:
+    return GPT2LMHeadModel(
+        GPT2Config(vocab_size=128, n_embd=64, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=1, **more)
+    )
+
+
+def llama_both_ways() -> PreTrainedModel:
+    """As embeddings are made of language models."""
+    model = LlamaForCausalLM(LlamaConfig(**SMALL))
+    model.config.is_causal = False
+    return model
+
+
+def gemma_both_ways() -> PreTrainedModel:
+    return GemmaForCausalLM(GemmaConfig(**SMALL, head_dim=16, use_bidirectional_attention=True))
+
+
+def bart() -> PreTrainedModel:
+    """Its decoder alone, which may be given what an encoder has made."""
+    return BartForCausalLM(
+        BartConfig(
+            vocab_size=128, d_model=32, decoder_layers=1, decoder_attention_heads=2, encoder_layers=1,
+            encoder_attention_heads=2,
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (git, "takes image besides the prompt's tokens"),
+        (llama_both_ways, "the configuration.* sees tokens that come later"),
+        (gemma_both_ways, "self_attn.* sees tokens that come later"),
+        (lambda: BertLMHeadModel(BertConfig(**SMALL)), "sees tokens that come later"),
+        (lambda: gpt2(add_cross_attention=True), "crossattention.* those of an encoder"),
+        (bart, "encoder_attn.* those of an encoder"),
+    ],
+    ids=["images", "is_causal", "bidirectional", "encoder", "cross", "decoder"],
+)
+def test_a_model_whose_kv_depends_on_more_than_the_tokens_before_is_refused(
+    make: Callable[[], PreTrainedModel], why: str
+) -> None:
+    with pytest.raises(KeySpaceError, match=why):
+        cache.kv_space(make().eval(), "tiny")
+    cache.kv_space(gpt2().eval(), "tiny")
+
+
+def test_attention_that_is_not_causal_gives_a_prompt_other_first_tokens() -> None:
+    """So that what is refused above would be wrong."""
+    model, tokens = llama_both_ways().eval(), torch.randint(0, 128, (1, 40))
+    short, long = DynamicCache(config=model.config), DynamicCache(config=model.config)
+    with torch.no_grad():
+        model(tokens[:, :20], past_key_values=short)
+        model(tokens, past_key_values=long)
+    assert not torch.allclose(short.layers[1].keys, long.layers[1].keys[:, :, :20], atol=1e-3)
+
+
+def test_a_cache_with_other_heads_than_the_configuration_says_is_not_stored(
+    pool_settings: dict[str, object],
+) -> None:
+    """As that of latent attention, whose keys are longer than its values."""
+    latent = DeepseekV2Config(
+        **{**SMALL, "num_key_value_heads": 4}, moe_intermediate_size=32, kv_lora_rank=32, q_lora_rank=None,
+        qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=16, n_routed_experts=2, num_experts_per_tok=1,
+        first_k_dense_replace=2,
+    )  # fmt: skip
+    model = DeepseekV2ForCausalLM(latent).eval()
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "tiny", BLOCK_TOKENS))
+    prompt, kept = torch.randint(0, 128, (1, 2 * BLOCK_TOKENS)), DynamicCache(config=latent)
+    try:
+        assert cache.store(pool, prompt[0].tolist(), kept) == 0
+        with torch.no_grad():
+            model(prompt, past_key_values=kept)
+        with pytest.raises(KeySpaceError, match="not those that the configuration says"):
+            cache.store(pool, prompt[0].tolist(), kept)
+    finally:
+        pool.close()

@@ -12,9 +12,12 @@ import pytest
 pytest.importorskip("vllm", reason="make test-engines")
 
 import torch
+from transformers import GptOssConfig, GptOssForCausalLM
 from vllm.triton_utils import HAS_TRITON
 
 from engines.conformance.connectors.process import free_port
+from engines.conformance.models import make_all
+from engines.conformance.weights import write_adapter
 from experiments.engines import model
 from tests.engines.live.conftest import Home
 from tests.engines.live.vllm_process import Engine
@@ -288,6 +291,49 @@ def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     consumer.generate(tokens(200, 4))
     consumer.settle()
     assert len(home.store.places()) == held
+
+
+BESIDE = """
+from vllm import SamplingParams
+from vllm.lora.request import LoRARequest
+adapter = LoRARequest("sql", 1, {folder!r})
+sampling = SamplingParams(temperature=0, max_tokens=16, ignore_eos=True, detokenize=False)
+prompts = [{{"prompt_token_ids": prompt}} for prompt in {prompts}]
+llm.generate(prompts, sampling, lora_request=[None, adapter], use_tqdm=False)
+settle()
+"""
+
+
+def test_a_request_beside_one_with_an_adapter_stores_nothing_wrong(
+    start: Start, home: Home, tmp_path: Path
+) -> None:
+    """On CPUs, vLLM computes it with the other's adapter."""
+    folder, prompts = tmp_path / "sql", [tokens(200, seed) for seed in (1, 2)]
+    make_all(tmp_path, 1)
+    write_adapter(folder, 1)
+    mode = {"folder": tmp_path / "llama", "enable_lora": True, "max_lora_rank": 8, "max_loras": 1}
+    one = start(transfer=transfer(home), **mode)
+    one.run(BESIDE.format(folder=str(folder), prompts=prompts))
+    assert "KV of requests without an adapter is not stored" in one.log.read_text(errors="replace")
+    one.close()
+    other = start(transfer=transfer(home), **mode)
+    found = other.generate(prompts[0])
+    assert_same(found, start(tmp_path / "llama").generate(prompts[0]))
+
+
+def test_sinks_beside_windows_are_refused(start: Start, home: Home, tmp_path: Path) -> None:
+    """As gpt-oss has them. Without a connector, vLLM answers alike each time; with one, by chance."""
+    folder = tmp_path / "sinks"
+    torch.manual_seed(1)
+    sizes = {
+        "vocab_size": 256, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "head_dim": 32,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "num_local_experts": 2, "num_experts_per_tok": 1,
+        "sliding_window": 64, "layer_types": ["sliding_attention", "full_attention"], "pad_token_id": 0,
+    }  # fmt: skip
+    GptOssForCausalLM(GptOssConfig(**sizes)).save_pretrained(folder)
+    engine = start(folder, transfer=transfer(home))
+    assert engine.failure is not None
+    assert "attention sinks beside sliding windows" in engine.failure
 
 
 def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:

@@ -429,6 +429,25 @@ class TestNewWeights:
         assert len(engine.pool.objects) == 2 * 5
 
 
+def test_what_is_computed_beside_an_adapter_is_not_stored_where_vllm_applies_it_to_all() -> None:
+    """As it does on CPUs: what stands in its own cache then is wrong, also for later requests."""
+    engine = EngineModel(PoolInHand(), budget=12)
+    engine.side._foreign._applies_others_adapters = True
+    with_adapter, plain = [2, 2, 1, 0] * 5, PROMPT
+    for _ in range(2):  # the second time from the engine's own cache
+        engine.add("plain", plain)
+        engine.step()  # three blocks alone
+        engine.add("with adapter", with_adapter, adapter="sql")
+        engine.run()
+    stored = {number for number in range(4) if object_key(engine, number, 1) in engine.pool.objects}
+    assert stored == {0, 1, 2}
+    assert len(engine.pool.objects) > 2 * 3  # and those with the adapter
+    engine.cache.reset()
+    engine.add("plain again", plain)
+    engine.run()
+    assert object_key(engine, 3, 1) in engine.pool.objects
+
+
 class TestFailures:
     def test_a_copy_that_fails_ends_nothing_and_stores_nothing_wrong(self) -> None:
         engine = EngineModel(PoolInHand())

@@ -5,7 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.run.capacity import Capacity, Demand, choose_sigma, demand_of, measure
+from experiments.run import capacity
+from experiments.run.capacity import (
+    IDLE_SAMPLE_S,
+    Capacity,
+    Demand,
+    busiest,
+    choose_sigma,
+    demand_of,
+    measure,
+)
 from workload.trace import Request
 
 BLOCK_BYTES = 84e6
@@ -14,8 +23,8 @@ SLOW = Capacity(idle_cores=1.5, fragment_us=10.7)
 DEMAND = Demand(mean_blocks_s=125.0, busiest_blocks_s=600.0, link_bit_s=800e9)
 
 
-def sigma(capacity: Capacity, demand: Demand = DEMAND, least: float = 5000.0) -> float:
-    return choose_sigma(capacity, demand, BLOCK_BYTES, least, 1.0)
+def sigma(machine: Capacity, demand: Demand = DEMAND, least: float = 5000.0) -> float:
+    return choose_sigma(machine, demand, BLOCK_BYTES, least, 1.0)
 
 
 def test_a_fast_machine_carries_the_most_detailed_model() -> None:
@@ -50,22 +59,29 @@ def test_demand_is_all_blocks_that_requests_name() -> None:
 
 @pytest.mark.timeout(120)
 def test_the_machine_is_measured_by_moving_blocks() -> None:
-    capacity = measure()
-    assert capacity.idle_cores > 0
-    assert 0.1 < capacity.fragment_us < 10_000
-    assert 0 < capacity.idle_cores <= capacity.cores
+    measured = measure()
+    assert 0.1 < measured.fragment_us < 10_000
+    assert 0 < measured.idle_cores <= measured.cores
+
+
+def test_the_three_processes_that_take_most_of_the_machine_are_named() -> None:
+    taken = {1: ("idle", 0.1), 2: ("python", 0.2), 3: ("gcc", 0.9), 4: ("sh", 0.5), 5: ("tar", 0.3)}
+    before = {pid: (name, 100.0) for pid, (name, _) in taken.items()}
+    now = {pid: (name, 100.0 + cores * IDLE_SAMPLE_S) for pid, (name, cores) in taken.items()}
+    named = busiest(before, now | {6: ("new", 50.0)})
+    assert named == tuple(
+        f"{name} ({taken[pid][1]} cores, process {pid})" for pid, name in ((3, "gcc"), (4, "sh"), (5, "tar"))
+    )
 
 
 @pytest.mark.timeout(120)
-def test_who_keeps_the_machine_busy_is_named() -> None:
+def test_who_keeps_the_machine_busy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little of a busy machine it gets."""
+    monkeypatch.setattr(capacity, "BUSY_CORES", 0.0)
+    monkeypatch.setattr(capacity, "MOST_NAMED", 1_000_000)
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
         try:
-            # Where many are busy, only the busiest are named: until this one is among them.
-            named = False
-            for _ in range(20):
-                named = named or any(f"process {busy.pid})" in one for one in measure().others)
-                if named:
-                    break
+            named = capacity.sample_load()[1]
         finally:
             busy.kill()
-    assert named
+    assert any(one.startswith("sh (") and f"process {busy.pid})" in one for one in named)

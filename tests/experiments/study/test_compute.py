@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from distributed import Client, LocalCluster
 
 from cluster.checkout import files_here
 from experiments.study.compute import ClusterError, Computer, cluster, compute_point
@@ -183,6 +182,8 @@ def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_workers_that_come_with_the_points_are_used(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
     wanted, seen = scenarios(60, requests=20), set()
     with LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=50
@@ -225,6 +226,8 @@ def test_a_worker_with_other_files_computes_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_workers_of_another_revision_are_refused_by_name(tmp_path: Path) -> None:
+    from distributed import Client
+
     other = tmp_path / "other"
     for name in files_here():
         if name.endswith((".py", ".json", ".c", ".h", ".toml")) and not name.startswith("tests/"):

@@ -24,7 +24,7 @@ def made() -> list[Panel]:
     """Of a quick study, a tenth of chance in each run."""
     draw = Random(2)
     mapped = setting_points(Setting(requests=100), "1")
-    done = [(point, drawn(draw, point)) for point in points(Setting(requests=100), None, True, space=50)]
+    done = [(point, drawn(draw, point)) for point in points(Setting(requests=100), None, True, space=10)]
     samples = [drawn(draw, point) for point in mapped]
     done += zip(mapped, samples, strict=True)
     return panels(Found(done, [verdicts(mapped, samples)], [verdicts(mapped, samples, STEADY)]))

@@ -9,7 +9,6 @@ from experiments.study.point import Point
 from experiments.study.sample import Sample
 from experiments.study.summary import as_text, summary
 from experiments.study.systems import Setting, system
-from experiments.summaries import SUMMARIES
 from tests.experiments.study.made import of_runs, run, sample
 from tests.experiments.summaries import check
 
@@ -24,7 +23,7 @@ def bought(name: str, found: Sample, stores: int = 2, variant: str = "") -> tupl
 
 def written(*done: tuple[Point, Sample]) -> list[dict[str, Any]]:
     found: dict[str, Any] = json.loads(as_text(summary({}, done, 1, (), ())))
-    check(SUMMARIES["study"], found)
+    check("study", found)
     points: list[dict[str, Any]] = found["points"]
     return points
 

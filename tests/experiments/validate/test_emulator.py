@@ -33,7 +33,7 @@ def test_the_matched_scenario_has_the_emulators_frames_and_rounding(tmp_path: Pa
     assert emulator.matched(pool=False).pool.memory == "none"
     assert matched.control.list_s == pytest.approx(0.2)
     assert matched.control.digest_cpu_s == pytest.approx(2 * ENTRY_DIGEST_S)
-    assert matched.machine.live_turns
+    assert matched.machine.live_puts
 
 
 def test_coded_blocks_are_matched_in_bytes_and_in_what_the_pool_holds(tmp_path: Path) -> None:

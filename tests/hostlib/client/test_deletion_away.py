@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
@@ -15,9 +14,18 @@ from hostlib.protocol.errors import (
 from hostlib.protocol.members import Members
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.joining import DOUBT_S
-from hostlib.transport.transport import Receiver
 from tests.asynchronous import in_virtual_time, until
-from tests.hostlib.deletions import DOWN, JOINING, UP, absent_home, come_back, is_found
+from tests.hostlib.deletions import (
+    DOWN,
+    JOINING,
+    UP,
+    absent_home,
+    answers_of,
+    come_back,
+    goes_down,
+    is_found,
+    listens_to_no_list,
+)
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import TENANT, place
 from tests.hostlib.world import NODE, World, content, key, ref
@@ -50,9 +58,7 @@ async def test_what_only_a_home_that_is_down_may_hold_is_not_said_to_be_deleted(
     await world.client.put(ref(n), content(n), durable=True)
     for other in set(world.holders(n)) - {gone}:
         world.stores[other].drop(place(key(n)))
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
+    await goes_down(world, gone)
     with pytest.raises(TransferTimeoutError, match=f"{gone}: down, and may hold it"):
         await world.client.delete(ref(n))
     await come_back(world, gone)
@@ -67,9 +73,7 @@ async def test_another_write_at_the_only_home_which_is_down_is_not_said_to_be_de
     gone = absent_home(world)
     n = next(n for n in range(40) if world.homes(n)[0] == gone)
     await world.client.put(ref(n), content(n), durable=True)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
+    await goes_down(world, gone)
     await world.client.put(ref(n), content(n + 1), durable=True)
     with pytest.raises(TransferTimeoutError, match="down, and may hold it"):
         await world.client.delete(ref(n))
@@ -83,9 +87,7 @@ async def test_what_only_one_that_stood_in_and_is_down_holds_is_not_said_to_be_d
     world = World(controller="10.255.255.254")
     gone, *others = (one.address for one in world.members.nodes)
     n = next(n for n in range(40) if world.homes(n)[0] == gone)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
+    await goes_down(world, gone)
     await world.client.put(ref(n), content(n), durable=True)
     (standin,) = world.holders(n)
     world.kill(standin)
@@ -110,9 +112,7 @@ async def test_a_store_that_was_away_does_not_bring_it_back() -> None:
     for n in numbers:
         await world.client.put(ref(n), content(n), durable=True, replicas=2)
     kept = numbers[-1]
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
+    await goes_down(world, gone)
     for n in numbers[:-1]:
         assert await world.client.delete(ref(n))
     world.announce(JOINING, UP, UP)
@@ -132,9 +132,7 @@ async def test_while_it_does_not_know_what_was_deleted_it_gives_nothing_away() -
     gone = absent_home(world)
     n = next(n for n in range(40) if world.homes(n)[0] == gone)
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
+    await goes_down(world, gone)
     assert await world.client.delete(ref(n))
     others = {one.address for one in world.members.nodes} - {gone}
     world.network.dead = set(others)
@@ -213,9 +211,7 @@ async def test_who_returns_while_it_is_deleted_is_told_too() -> None:
     gone = absent_home(world)
     n = next(n for n in range(40) if gone in world.homes(n))
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
+    await goes_down(world, gone)
     deletion = asyncio.ensure_future(world.client.delete(ref(n)))
     await asyncio.sleep(0.0035)  # asked, and not told yet
     assert not deletion.done()
@@ -256,132 +252,6 @@ async def test_who_falls_and_returns_while_another_is_waited_for_is_told_at_once
     assert await deletion
     assert not world.holders(1)
     assert 0.15 < loop.time() - began_s < 0.35
-
-
-@in_virtual_time
-async def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_asks_for_each_block() -> None:
-    world = World(replicas=2, controller="10.255.255.254")
-    gone = absent_home(world)
-    numbers = [n for n in range(40) if gone in world.homes(n)][:2]
-    for n in numbers:
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
-    deleted, kept = numbers
-    assert await world.client.delete(ref(deleted))
-    world.clock_s += 86_500
-    for store in world.stores.values():
-        store.graveyard.stones.expire()
-    assert not any(len(store.graveyard.stones) for store in world.stores.values())
-    world.announce(JOINING, UP, UP)
-    node = world.restart(gone)
-    node.start()
-    assert node.joining.in_doubt
-    await until(lambda: node.joining.caught_up)
-    assert gone in world.holders(kept)
-    assert not node.joining.catch_up.stats.copied
-    assert not world.holders(deleted)
-
-
-@pytest.mark.parametrize("replicas", [1, 2])
-@in_virtual_time
-async def test_a_day_in_which_all_are_off_costs_no_block(replicas: int) -> None:
-    """Nobody deletes what nobody can be asked about."""
-    world = World(replicas=replicas, controller="10.255.255.254")
-    for n in range(20):
-        await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
-    addresses = list(world.nodes)
-    for address in addresses:
-        world.kill(address)
-    world.clock_s += 90_000
-    world.announce(JOINING, JOINING, JOINING)
-    nodes = [world.restart(address) for address in addresses]
-    for node in nodes:
-        node.start()
-    await until(lambda: all(node.joining.caught_up for node in nodes))
-    world.announce(UP, UP, UP)
-    assert all([await is_found(world.client, n) for n in range(20)])
-
-
-@in_virtual_time
-async def test_who_may_have_missed_deletions_that_nobody_remembers_keeps_what_others_hold() -> None:
-    """It gives up blocks that the other home, which was there, does not hold, and counts as up after that."""
-    world = World(replicas=2, controller="10.255.255.254")
-    gone = absent_home(world)
-    numbers = [n for n in range(40) if gone in world.homes(n)][:6]
-    for n in numbers:
-        await world.client.put(ref(n), content(n), durable=True, replicas=2)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
-    world.clock_s += 10
-    for n in numbers[:3]:
-        assert await world.client.delete(ref(n))
-    world.clock_s += 10
-    for store in world.stores.values():
-        stones = store.graveyard.stones
-        for n in numbers[:3]:
-            for stone in stones.of(place(key(n))):
-                stones.incomplete(TENANT, world.clock_s - 5)
-                stones._forget(stone)
-    world.announce(JOINING, UP, UP)
-    node = world.restart(gone)
-    node.start()
-    await until(lambda: node.joining.caught_up)
-    assert [n for n in numbers if gone in world.holders(n)] == numbers[3:]
-    assert not node.joining.catch_up.stats.copied
-    assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
-
-
-def listens_to_no_list(world: World, *homes: str, op: int = wire.OP_LIST) -> None:
-    """LISTs, or messages of another kind, do not reach these; all else does."""
-    for home in homes:
-        port = world.network.ports[home]
-        hears = port.receiver
-        assert hears is not None
-
-        def deaf(source: str, datagrams: Sequence[wire.Buffer], hears: Receiver = hears) -> None:
-            hears(source, [datagram for datagram in datagrams if datagram[1] != op])
-
-        port.set_receiver(deaf)
-
-
-async def answers_of(world: World, home: str, number: int) -> set[int]:
-    """Ask one storage node for a block, past the client; return the kinds of its answers."""
-    before = len(world.network.log)
-    get = wire.Message(wire.OP_GET, key(number), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
-    world.network.deliver(NODE, home, wire.encode(get))
-    await asyncio.sleep(0.01)
-    sent = ((source, wire.decode(data)) for source, _, data in world.network.log[before:])
-    return {message.op for source, message in sent if source == home and message.key == key(number)}
-
-
-@in_virtual_time
-async def test_what_nobody_remembers_to_be_deleted_is_not_given_away_before_another_home_has_it() -> None:
-    """Other blocks are."""
-    world = World(replicas=2, controller="10.255.255.254")
-    gone, *others = (one.address for one in world.members.nodes)
-    n, new = [n for n in range(40) if gone in world.homes(n)][:2]
-    await world.client.put(ref(n), content(n), durable=True, replicas=2)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
-    world.clock_s += 86_500
-    heard = {other: world.network.ports[other].receiver for other in others}
-    listens_to_no_list(world, *others, op=wire.OP_STAT)
-    world.announce(JOINING, UP, UP)
-    node = world.restart(gone)
-    node.start()
-    await until(lambda: not node.joining.in_doubt)
-    await world.client.put(ref(new), content(new), durable=True, replicas=2)
-    assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
-    assert await answers_of(world, gone, new) == {wire.OP_VALUE}
-    for other, hears in heard.items():
-        assert hears is not None
-        world.network.ports[other].set_receiver(hears)
-    await until(lambda: node.joining.caught_up)
-    assert await answers_of(world, gone, n) == {wire.OP_VALUE}
 
 
 @in_virtual_time
@@ -442,9 +312,7 @@ async def test_nothing_is_given_away_while_a_peer_still_says_what_was_deleted() 
     gone, *others = (one.address for one in world.members.nodes)
     n = next(n for n in range(40) if gone in world.homes(n))
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
+    await goes_down(world, gone)
     assert await world.client.delete(ref(n))
     for other in others:
         stones = world.stores[other].graveyard.stones
@@ -460,27 +328,6 @@ async def test_nothing_is_given_away_while_a_peer_still_says_what_was_deleted() 
     assert gone not in world.holders(n) or node.joining.in_doubt
     await until(lambda: not node.joining.in_doubt)
     assert gone not in world.holders(n)
-
-
-@in_virtual_time
-async def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() -> None:
-    world = World(replicas=2, controller="10.255.255.254")
-    for node in world.nodes.values():
-        node.start()
-    gone = absent_home(world)
-    n = next(n for n in range(40) if gone in world.homes(n))
-    await world.client.put(ref(n), content(n), durable=True, replicas=2)
-    world.kill(gone)
-    world.announce(DOWN, UP, UP)
-    await asyncio.sleep(0.1)
-    world.clock_s += 10
-    assert await world.client.delete(ref(n))
-    world.clock_s += 90_000
-    for store in world.stores.values():
-        store.graveyard.stones.expire()
-    world.clock_s -= 90_000
-    await come_back(world, gone)
-    assert not world.holders(n)
 
 
 @in_virtual_time

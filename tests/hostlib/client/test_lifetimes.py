@@ -76,6 +76,40 @@ async def test_of_two_lifetimes_the_earlier_end_counts() -> None:
     assert not await is_found(world.client, 1)
 
 
+@pytest.mark.parametrize("seconds", [LIFETIME_S, 2 * LIFETIME_S])
+@in_virtual_time
+async def test_a_lifetime_that_a_disk_did_not_take_is_written_when_it_is_asked_for_again(
+    seconds: int,
+) -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await store(world, 1)
+    world.disks[home].failing = True
+    assert await let_expire(world, 1) is HintOutcome.REFUSED
+    world.disks[home].failing = False
+    assert await let_expire(world, 1, seconds) is HintOutcome.DONE
+    world.kill(home)
+    world.restart(home).start()
+    await pass_s(world, LIFETIME_S + 1)
+    assert not world.holders(1)
+
+
+@in_virtual_time
+async def test_an_earlier_end_that_a_disk_did_not_take_is_written_when_it_is_asked_for_again() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    await store(world, 1)
+    assert await let_expire(world, 1, 9 * LIFETIME_S) is HintOutcome.DONE
+    world.disks[home].failing = True
+    assert await let_expire(world, 1) is HintOutcome.REFUSED
+    world.disks[home].failing = False
+    assert await let_expire(world, 1) is HintOutcome.DONE
+    world.kill(home)
+    world.restart(home).start()
+    await pass_s(world, LIFETIME_S + 1)
+    assert not world.holders(1)
+
+
 @pytest.mark.parametrize("off_s", [LIFETIME_S / 2, 2 * LIFETIME_S])
 @in_virtual_time
 async def test_a_storage_node_that_lost_its_power_knows_the_lifetimes(off_s: float) -> None:
@@ -217,24 +251,29 @@ async def test_a_block_whose_record_is_damaged_where_its_proof_is_checked_ends_t
     (home,) = world.nodes
     await store(world, 1)
     assert await let_expire(world, 1) is HintOutcome.DONE
-    await store(world, 2)  # the first is on the disk alone
     disk, name = world.disks[home], place(key(1)).name()
     tag = SEAL.tag(key(1), 0, 4, write_at(world, home, 1), content(1)[:512])
+    world.kill(home)
     disk._seen[name] = disk._seen[name].replace(tag, bytes(16))
+    world.restart(home).start()
+    assert world.holders(1)
     await pass_s(world, LIFETIME_S + 1)
     assert not world.holders(1)
     assert len(world.stores[home].graveyard.stones) == 1
 
 
+@pytest.mark.parametrize("number", [1, 2])
 @in_virtual_time
-async def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_block_is_not_there() -> None:
+async def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_block_is_not_there(
+    number: int,
+) -> None:
     """The outcome would be that of the other homes alone."""
     world = World(homes=1)
     (home,) = world.nodes
     await store(world, 1)
     world.nodes[home].joining.in_doubt = True
     order = wire.Message(
-        wire.OP_STAT, key(1), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
+        wire.OP_STAT, key(number), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
         content=write_at(world, home, 1), backlog_ms=Hint.EXPIRE, tag=bytes(16),
     )  # fmt: skip
     world.network.deliver("10.0.0.9", home, wire.encode(order))

@@ -12,13 +12,14 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.client.client_options import ClientOptions
 from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
+from hostlib.protocol.content import sealed_block
 from hostlib.protocol.errors import PutRefusedError, TransferTimeoutError
 from hostlib.protocol.members import State
 from hostlib.storage.store_options import StoreOptions
 from tests.asynchronous import in_virtual_time
 from tests.hostlib.network import Faults
-from tests.hostlib.sealed import place
-from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, ref
+from tests.hostlib.sealed import SEAL, place
+from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, key, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
@@ -89,6 +90,29 @@ async def test_nothing_more_is_sent_once_the_home_says_that_it_holds_the_block()
 
 
 @in_virtual_time
+async def test_a_home_that_holds_the_block_already_is_sent_nothing_for_the_others() -> None:
+    world = World(replicas=2)
+    first, second = world.homes(1)
+    block = sealed_block(SEAL, key(1), 5, content(1))
+    world.stores[second].put(place(key(1)), block, durable=False)
+    await world.client.put(ref(1), content(1), replicas=2)
+    assert world.holders(1) == [first, second]
+    assert {to for to, message in world.sent(NODE, wire.OP_PUT) if message.flags & wire.FLAG_RETRY} <= {first}
+
+
+@in_virtual_time
+async def test_a_home_that_falls_silent_and_stays_in_the_list_ends_a_put_after_two_seconds() -> None:
+    world = World(replicas=2)
+    world.announce(UP, UP, UP)
+    await asyncio.sleep(0.1)
+    world.network.dead.add(world.homes(1)[1])
+    started_s = asyncio.get_running_loop().time()
+    with pytest.raises(TransferTimeoutError):
+        await world.client.put(ref(1), content(1), replicas=2)
+    assert 2.0 < asyncio.get_running_loop().time() - started_s < 3.0
+
+
+@in_virtual_time
 async def test_a_late_acknowledgement_of_a_put_that_asked_for_less_does_not_count() -> None:
     world = World(homes=1)
     (home,) = world.disks
@@ -153,7 +177,7 @@ async def test_a_home_whose_disk_is_behind_is_sent_less() -> None:
 @in_virtual_time
 async def test_more_homes_than_there_are_is_refused() -> None:
     world = World(homes=1, replicas=2)
-    with pytest.raises(PutRefusedError, match="2 homes were asked for and 1"):
+    with pytest.raises(PutRefusedError, match="homes asked for: 2, up: 1"):
         await world.client.put(ref(1), content(1), replicas=2)
 
 

@@ -8,14 +8,25 @@ import logging
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib.engine import Item, ObjectPool
+from hostlib.client.client import Client
+from hostlib.engine import Item, ObjectPool, PoolConfig, objects
+from hostlib.protocol.content import derivation
+from hostlib.protocol.members import Members
 from hostlib.protocol.transfer import BlockRef, chain_references
+from hostlib.storage.storage_node import StorageNode
+from hostlib.storage.store import BlockStore
 from tests.asynchronous import in_virtual_time
 from tests.hostlib.engine.pool_world import PoolWorld, content, keys, timed
 from tests.hostlib.network import NO_FAULTS, Faults
+from tests.hostlib.sealed import SEAL
+from tests.hostlib.shaped import ShapedNetwork
 
 LENGTH = 1000
 SOON_S = 0.1
+LARGE = 16_384
+RATE_BIT_S = 5e6
+SECONDS_OF_FOUR = 4 * 8 * LARGE / RATE_BIT_S
+"""How long the link takes for four large objects."""
 
 
 def items(blocks: list[BlockRef]) -> list[Item]:
@@ -58,6 +69,23 @@ async def test_what_is_not_stored_in_time_is_not_read_any_more() -> None:
     await asyncio.sleep(60)
     assert pool.queue.waiting_bytes == 0
     assert 0 < sum(await load(world.objects(), blocks)) < 40
+
+
+@in_virtual_time
+async def test_an_objects_time_does_not_pass_while_others_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many large objects at once, as of a long prompt, over a link that takes longer for all of them."""
+    monkeypatch.setattr(objects, "SENT_AT_ONCE_BYTES", 4 * LARGE)
+    network = ShapedNetwork(RATE_BIT_S, queue_packets=64)
+    StorageNode(network.port("10.0.1.1"), BlockStore(1 << 26, None, derivation(SEAL)))
+    config = PoolConfig.from_mapping(
+        {"address": "10.0.0.1", "homes": ["10.0.1.1"], "transfer_timeout_s": SECONDS_OF_FOUR * 2}
+    )
+    client = Client(network.port(config.address), Members.of(config.homes), SEAL)
+    pool = ObjectPool(client, config)
+    offered = [Item(block, content(block.key, LARGE)) for block in chain_references(keys(40))]
+    held, took_s = await timed(pool.store(offered))
+    assert all(held)
+    assert took_s > 2 * config.transfer_timeout_s
 
 
 def test_of_one_dead_home_only_what_it_holds_is_missing(caplog: pytest.LogCaptureFixture) -> None:

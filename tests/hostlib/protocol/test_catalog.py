@@ -18,11 +18,11 @@ def test_all_pages_together_name_every_wanted_block_once(held: list[Place], ever
     wanted = [place for place in held if place.key[0] % every == 0]
     start, found = FIRST, []
     for _ in range(len(held) // min(PAGE_ENTRIES, EXAMINED_A_PAGE) + 2):
-        page = make_page(held, start, lambda place: (place.key[1], 4) if place in set(wanted) else None)
+        page = make_page(held, start, lambda place: (place.key[1] + 1, 4) if place in set(wanted) else None)
         assert len(page) <= wire.VALUE_BYTES
         following, entries = read_page(page)
         found += [entry.place for entry in entries]
-        assert all((entry.write, entry.fragments) == (entry.place.key[1], 4) for entry in entries)
+        assert all((entry.write, entry.fragments) == (entry.place.key[1] + 1, 4) for entry in entries)
         if following == LAST:
             break
         assert following > start
@@ -37,6 +37,13 @@ def test_hostile_pages_are_malformed_or_short(value: bytes) -> None:
     except MalformedError:
         return
     assert len(entries) <= PAGE_ENTRIES
+
+
+@pytest.mark.parametrize(("write", "fragments"), [(0, 4), (5, 0)])
+def test_a_page_that_lists_what_is_no_block_is_malformed(write: int, fragments: int) -> None:
+    page = make_page([Place(1, bytes(16))], FIRST, lambda place: (write, fragments))
+    with pytest.raises(MalformedError):
+        read_page(page)
 
 
 def test_an_empty_value_is_no_page() -> None:

@@ -13,11 +13,11 @@ from hostlib.client.client_options import ClientOptions
 from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.catalog import FIRST, make_page
+from hostlib.protocol.catalog import FIRST, Entry, make_page
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members, State
 from hostlib.protocol.tombstones import LIST_FLAGS
-from hostlib.storage.catch_up import PATIENCE_S
+from hostlib.storage.catch_up import PATIENCE_S, Patience
 from hostlib.storage.commit import CommitOptions
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
@@ -354,6 +354,29 @@ async def test_a_pass_whose_copies_failed_is_gone_through_again() -> None:
     port.set_receiver(hears)
     await until(lambda: node.joining.caught_up, 20)
     assert all(one in world.holders(n) for n in range(3))
+    node.close()
+
+
+@in_virtual_time
+async def test_a_copy_that_is_under_way_counts_when_it_has_ended() -> None:
+    world = World(homes=2, replicas=2)
+    one, other = (member.address for member in world.members.nodes)
+    await put_all(world, 0, 1)
+    block = world.stores[other].get(place(key(0)))
+    assert block is not None
+    entry = Entry(place(key(0)), block.write, block.fragments)
+    node = comes_back_empty(world, one)
+    catch_up = node.joining.catch_up
+    for gives in (False, True):
+        hears = make_deaf_to_gets(world.network.ports[other])
+        copies = [asyncio.ensure_future(catch_up.copy(other, entry, Patience())) for _ in range(2)]
+        await asyncio.sleep(0.01)
+        assert not any(copy.done() for copy in copies)
+        if gives:
+            world.network.ports[other].set_receiver(hears)
+        assert await asyncio.gather(*copies) == [gives] * 2
+        world.network.ports[other].set_receiver(hears)
+    assert catch_up.stats.copied == 1
     node.close()
 
 

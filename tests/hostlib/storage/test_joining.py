@@ -9,8 +9,9 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
-from hostlib.protocol.members import State
+from hostlib.protocol.members import Members, State
 from hostlib.storage import joining
+from hostlib.storage.catch_up import Patiences
 from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
@@ -124,6 +125,37 @@ async def test_who_returns_waits_for_one_that_falls_while_it_copies() -> None:
     world.announce(JOINING, *(DOWN if one == standin else UP for one in others))
     await asyncio.sleep(60)
     assert not node.joining.caught_up
+
+
+@in_virtual_time
+async def test_who_returns_copies_from_one_that_was_down_during_both_passes_but_not_behind_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was there, too, when the first pass began, which was gone through again for it."""
+    world = World(controller="10.255.255.254")
+    home, *others = (one.address for one in world.members.nodes)
+    number = await put_while_its_home_is_away(world, home)
+    (standin,) = world.holders(number)
+    world.kill(standin)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(home)
+    node.start()
+    await asyncio.sleep(0.5)
+    world.announce(JOINING, *(DOWN if one == standin else UP for one in others))
+    run, complete = node.joining.catch_up.run, 0
+
+    async def passes(members: Members, own: str, patience: Patiences) -> bool:
+        nonlocal complete
+        if complete == 1 and standin in world.network.dead:
+            world.restart(standin).start()
+            world.announce(JOINING, *(JOINING if one == standin else UP for one in others))
+        is_complete = await run(members, own, patience)
+        complete += is_complete and asyncio.current_task() is node.joining._join_task
+        return is_complete
+
+    monkeypatch.setattr(node.joining.catch_up, "run", passes)
+    await until(lambda: node.joining.caught_up, 20)
+    assert home in world.holders(number)
 
 
 @in_virtual_time

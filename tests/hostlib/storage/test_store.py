@@ -8,7 +8,7 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
-from hostlib.protocol.content import block_content, derivation, derived_write
+from hostlib.protocol.content import block_content, derivation, derived_write, sealed_block
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
 from hostlib.storage.lifetimes import Lifetime
 from hostlib.storage.simulated_disk import SimulatedDisk
@@ -179,6 +179,19 @@ def test_preloaded_blocks_are_there_and_take_room() -> None:
     in_a_loop(test)
 
 
+@pytest.mark.parametrize(("left", "kept"), [(0, Kept.RECEIVED), (-1, Kept.REFUSED)])
+def test_preloaded_blocks_that_have_no_room_count_for_no_tenant(left: int, kept: Kept) -> None:
+    """They were taken off what the tenant held, which fell below 0."""
+
+    def test() -> None:
+        share = 5 * BLOCK_BYTES + FRAGMENTS * wire.VALUE_BYTES + left
+        store = make_store(SimulatedDisk(), dram=2, ssd=3, options=StoreOptions(tenant_bytes=share))
+        store.preload([place(key(n)) for n in range(7)], BLOCK_BYTES)
+        assert store.put_fragment(puts(50)[0]).kept is kept
+
+    in_a_loop(test)
+
+
 def test_preloaded_blocks_have_the_write_that_follows_from_their_key_wherever_they_are() -> None:
     def test() -> None:
         store = make_store(SimulatedDisk(), dram=1, ssd=3)
@@ -247,14 +260,55 @@ async def test_a_record_that_nothing_else_has_is_looked_at_and_dropped_if_it_is_
         await asyncio.sleep(0.1)
     on_disk_only, in_both = (place(key(number)) for number in (1, 3))
     assert store.on_ssd_only(on_disk_only)
-    assert not store.drop_if_damaged(on_disk_only)
+    assert not await store.drop_if_damaged(on_disk_only)
     for one in (on_disk_only, in_both):
         disk.damage(one.name())
-    assert store.drop_if_damaged(on_disk_only)
+    assert await store.drop_if_damaged(on_disk_only)
     assert on_disk_only not in store
-    assert not store.drop_if_damaged(in_both)
+    assert not await store.drop_if_damaged(in_both)
     assert in_both in store
-    assert not make_store().drop_if_damaged(on_disk_only)
+    assert not await make_store().drop_if_damaged(on_disk_only)
+
+
+@in_virtual_time
+async def test_a_copy_takes_the_place_of_another_write_and_makes_what_is_here_durable() -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk)
+    put(store, 1)
+    same, other = (sealed_block(SEAL, key(1), write, content(1)) for write in (WRITE, 9))
+    assert not store.replace(place(key(1)), same, durable=False)
+    assert not len(list(disk.scan()))
+    for block, durable, is_another in ((same, True, True), (same, True, False), (other, True, True)):
+        assert store.replace(place(key(1)), block, durable) is is_another
+        await asyncio.sleep(0.1)
+        assert store.get(place(key(1))) == block
+        assert disk.synced(place(key(1)).name())
+        assert store.sizes() == {"dram": 1, "ssd": 1, "partial": 0}
+
+
+@in_virtual_time
+async def test_a_deletion_reads_no_disk_and_takes_no_other_proof_where_that_can_not_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk, dram=1, ssd=2)
+    for number in (1, 2):
+        for message in puts(number, durable=True):
+            store.put_fragment(message)
+        await asyncio.sleep(0.1)
+    assert store.on_ssd_only(place(key(1)))
+    disk.unreadable.add(place(key(1)).name())
+    reads = []
+    monkeypatch.setattr(disk, "read", lambda name, take: reads.append(name))
+    proof = SEAL.proof(key(1), FRAGMENTS, WRITE, content(1)[: wire.VALUE_BYTES])
+    forged = Tombstone(place(key(1)), WRITE, bytes(16))
+    assert not store.is_proven(forged)
+    assert not store.delete(forged)
+    assert place(key(1)) in store
+    assert store.is_proven(forged._replace(proof=proof))
+    assert store.delete(forged._replace(proof=proof))
+    assert place(key(1)) not in store
+    assert not reads
 
 
 @in_virtual_time

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -164,3 +165,23 @@ def is_read(fifo: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def test_a_long_string_takes_memory_in_proportion(tmp_path: Path) -> None:
+    """Each character of it took 136 bytes of the regular expression, where a text may have 32 MiB."""
+    path = tmp_path / "a.p4"
+    path.write_text(f'"{"x" * (1 << 20)}"')
+    tracemalloc.start()
+    try:
+        preprocess(path)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("end", ["", "\\"])
+def test_a_string_of_escapes_that_never_ends_takes_time_in_proportion(tmp_path: Path, end: str) -> None:
+    """Each of its quotes was looked at as the beginning of a string: days for 1 MB."""
+    path = tmp_path / "a.p4"
+    path.write_text('"' + '\\"' * 200_000 + end)
+    assert len(preprocess(path)) > 400_000

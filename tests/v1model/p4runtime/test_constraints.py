@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from v1model.compile import compile_p4
 from v1model.dataplane import DataPlaneError
 from v1model.ir import KeyMatch
@@ -117,9 +116,8 @@ WITH_SELECTOR = PROGRAM.replace(
 )
 
 
-def test_a_table_with_a_selector(tmp_path: Path) -> None:
-    (tmp_path / "p.p4").write_text(WITH_SELECTOR)
-    compiled = compile_p4(tmp_path / "p.p4", quick=True)
+def test_a_table_with_a_selector() -> None:
+    compiled = compile_p4(kept_program(WITH_SELECTOR), quick=True)
     info = p4info(compiled.program)
     table = next(table for table in info.tables if table.preamble.alias == "w")
     drop = next(action.preamble.id for action in info.actions if action.preamble.alias == "drop")
@@ -141,10 +139,9 @@ def test_a_table_with_a_selector(tmp_path: Path) -> None:
         assert bad.code == "INVALID_ARGUMENT"
 
 
-def test_writes_are_checked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_writes_are_checked(caplog: pytest.LogCaptureFixture) -> None:
     """Also those that the data plane would do by itself. A restriction that is not understood is told of."""
-    (tmp_path / "p.p4").write_text(PROGRAM)
-    compiled = compile_p4(tmp_path / "p.p4", quick=True)
+    compiled = compile_p4(kept_program(PROGRAM), quick=True)
     info = p4info(compiled.program)
     actions = {action.preamble.alias: action.preamble.id for action in info.actions}
 

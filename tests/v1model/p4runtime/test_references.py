@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from v1model.compile import compile_p4
 from v1model.dataplane import Replica
 from v1model.p4info import p4info
@@ -68,9 +68,8 @@ INSERT, MODIFY, DELETE = (
 class Controller:
     """Writes of a few words: each says what code it came back with."""
 
-    def __init__(self, folder: Path) -> None:
-        (folder / "p.p4").write_text(PROGRAM)
-        compiled = compile_p4(folder / "p.p4", quick=True)
+    def __init__(self) -> None:
+        compiled = compile_p4(kept_program(PROGRAM), quick=True)
         self.info = p4info(compiled.program)
         self.switch = Switch(compiled)
         self.pipeline = Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=self.info), self.switch)
@@ -116,8 +115,8 @@ class Controller:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Iterator[Controller]:
-    controller = Controller(tmp_path)
+def write() -> Iterator[Controller]:
+    controller = Controller()
     with controller.switch:
         yield controller
 
@@ -168,19 +167,17 @@ def test_members_and_multicast_groups(write: Controller) -> None:
     assert write.group(DELETE, 9) == "OK"
 
 
-def test_state_is_carried_over_in_whatever_order(write: Controller, tmp_path: Path) -> None:
+def test_state_is_carried_over_in_whatever_order(write: Controller) -> None:
     write(INSERT, "vrfs", [1], "NoAction")
     write(INSERT, "nexthops", [7], "drop")
     write(INSERT, "routes", [1, 6], "set_nexthop", 7)
     write.member(1, 7)
-    successor = Controller(tmp_path)
+    successor = Controller()
     with successor.switch:
         carry_over(write.pipeline, successor.pipeline)
         assert successor(DELETE, "nexthops", [7], "drop") == "FAILED_PRECONDITION"
 
 
-def test_a_reference_that_is_not_understood_is_told_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with Controller(tmp_path).switch:
+def test_a_reference_that_is_not_understood_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    with Controller().switch:
         assert "of id of I.wcmp is not enforced: there is no table nowhere" in caplog.text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import threading
-from pathlib import Path
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from tests.v1model.p4runtime.controller import Controller
 from tests.v1model.p4runtime.test_batch import make_update
 from v1model.compile import compile_p4
@@ -137,9 +137,8 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 """
 
 
-def test_each_packet_sees_all_of_a_batch_or_nothing(tmp_path: Path) -> None:
-    (tmp_path / "two.p4").write_text(TWO_TABLES)
-    compiled = compile_p4(tmp_path / "two.p4", quick=True)
+def test_each_packet_sees_all_of_a_batch_or_nothing() -> None:
+    compiled = compile_p4(kept_program(TWO_TABLES), quick=True)
     info = p4info(compiled.program)
     with Switch(compiled) as switch:
         pipeline = Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=info), switch)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from tests.v1model.p4runtime import engines
 from v1model.dataplane import DataPlaneError
 from v1model.p4info import p4info
@@ -42,10 +42,8 @@ MODIFY, INSERT = p4runtime_pb2.Update.MODIFY, p4runtime_pb2.Update.INSERT
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path) -> Iterator[Pipeline]:
-    path = tmp_path / "sets.p4"
-    path.write_text(PROGRAM)
-    artifacts = engines.compile_embedded(path)
+def pipeline() -> Iterator[Pipeline]:
+    artifacts = engines.compile_embedded(kept_program(PROGRAM))
     switch = EmbeddedEngine({}, engines.CPU_PORT).load(artifacts.device_config)
     yield Pipeline(p4runtime_pb2.ForwardingPipelineConfig(p4info=p4info(switch.program)), switch)
     switch.close()

@@ -125,6 +125,12 @@ def test_no_other_file_is_opened(include: str) -> None:
     assert "only <core.p4> and <v1model.p4> can be included" in problem["message"]
 
 
+def test_comments_behind_a_hash_take_no_time() -> None:
+    """They were put together in each way that there is."""
+    said = run_document(decode(document(f"#{'/**/' * 60}x\n{PROGRAM}")))
+    assert not said["problems"]
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from string import Template
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from v1model.compile import compile_p4
 from v1model.switch import Switch
 
@@ -49,14 +49,13 @@ PARSER = "state start { packet.extract(hdr.h); transition accept; }"
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., Switch]]:
+def make() -> Iterator[Callable[..., Switch]]:
     """make(ingress="...", parser="...", ...): a switch with that program."""
     switches: list[Switch] = []
 
     def make_switch(**parts: str) -> Switch:
         names = PROGRAM.get_identifiers()
-        path = tmp_path / f"program{len(switches)}.p4"
-        path.write_text(PROGRAM.substitute({**dict.fromkeys(names, ""), "parser": PARSER, **parts}))
+        path = kept_program(PROGRAM.substitute({**dict.fromkeys(names, ""), "parser": PARSER, **parts}))
         switches.append(Switch(compile_p4(path, quick=True)))
         return switches[-1]
 

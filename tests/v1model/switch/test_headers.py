@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from tests.v1model.refused_program import program
 from tests.v1model.switch.conftest import frame
 from v1model.compile import compile_p4
@@ -216,19 +216,17 @@ EMIT_IN_A_LOOP = program(
 )
 
 
-def test_emit_in_a_loop(tmp_path: Path) -> None:
-    (tmp_path / "program.p4").write_text(EMIT_IN_A_LOOP)
-    with Switch(compile_p4(tmp_path / "program.p4")) as switch:
+def test_emit_in_a_loop() -> None:
+    with Switch(compile_p4(kept_program(EMIT_IN_A_LOOP))) as switch:
         assert sent(switch, b"\2abcrest") == b"abcabc\2rest"
         assert sent(switch, b"\0abcrest") == b"\0rest"
         assert sent(switch, b"\xffabc") == b"abc" * 255 + b"\xff"
 
 
-def test_a_loop_that_emits_without_end_is_stopped(tmp_path: Path) -> None:
+def test_a_loop_that_emits_without_end_is_stopped() -> None:
     """The packet is dropped once the headers reach the limit, and counted."""
     forever = EMIT_IN_A_LOOP.replace("again < (bit<32>) hdr.byte.value", "again < 4096")
-    (tmp_path / "program.p4").write_text(forever)
-    with Switch(compile_p4(tmp_path / "program.p4")) as switch:
+    with Switch(compile_p4(kept_program(forever))) as switch:
         assert switch.inject(1, b"\2abc") == []
         assert switch.statistics()["drops"]["oversize"] == 1
 

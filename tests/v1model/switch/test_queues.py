@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from tests.v1model.switch.conftest import frame
 from v1model.dataplane import DataPlaneError, Output, Replica
 from v1model.switch import Switch
@@ -286,12 +286,11 @@ def test_what_cannot_be_marked_is_left_alone(make: Make, packet: bytes) -> None:
     assert switch.queue_state(PORT, 0).marked == 0
 
 
-def test_the_program_of_bmv2_s_users(tmp_path: Path) -> None:
+def test_the_program_of_bmv2_s_users() -> None:
     """Rate 100, depth 50: a hundred packets a second leave, depths rise to about 50, priority 7 overtakes."""
     from v1model.compile import compile_p4
 
-    path = tmp_path / "queues.p4"
-    path.write_text(
+    path = kept_program(
         """#include <core.p4>
 #include <v1model.p4>
 header k_t { bit<8> prio; bit<24> enq; bit<24> deq; bit<32> delta; }

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.slow import examples
+from tests.v1model.kept_programs import kept_program
 from tests.v1model.switch.conftest import frame
 from v1model.binding.events import Event
 from v1model.dataplane import (
@@ -158,20 +160,20 @@ def canonical(kind: str, candidate: TableEntry) -> tuple[object, ...]:
 
 
 @pytest.fixture(scope="module")
-def table_switches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Switch]:
+def table_switches() -> dict[str, Switch]:
     from tests.v1model.switch.conftest import PARSER, PROGRAM
     from v1model.compile import compile_p4
 
     switches = {}
     for kind, keys in KEYS.items():
-        path = tmp_path_factory.mktemp(kind) / "program.p4"
         parts = {"ingress_declarations": declarations(keys), "ingress": "t.apply();", "parser": PARSER}
-        path.write_text(PROGRAM.substitute({**dict.fromkeys(PROGRAM.get_identifiers(), ""), **parts}))
+        path = kept_program(PROGRAM.substitute({**dict.fromkeys(PROGRAM.get_identifiers(), ""), **parts}))
         switches[kind] = Switch(compile_p4(path, quick=True))
     return switches
 
 
 @pytest.mark.parametrize("kind", KEYS)
+@examples(8)
 @given(data=st.data())
 def test_tables_find_what_a_search_of_all_entries_finds(
     table_switches: dict[str, Switch], kind: str, data: st.DataObject

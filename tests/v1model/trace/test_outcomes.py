@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.v1model.kept_programs import kept_program
 from v1model.backend import Tracing
 from v1model.compile import compile_p4
 from v1model.dataplane import DataPlaneError, Group, Member, Replica, TableEntry
@@ -57,10 +61,8 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Path:
-    path = tmp_path / "choices.p4"
-    path.write_text(PROGRAM)
-    return path
+def program() -> Path:
+    return kept_program(PROGRAM)
 
 
 @pytest.fixture
@@ -135,3 +137,24 @@ def test_on_the_command_line(program: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.startswith("outcome 1: no group chooses\n1.1 ")
     assert main([str(program), str(script), "--outcomes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[0])["outcome"] == 1
+
+
+def test_a_mistake_in_an_stf_file_is_shown_with_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.stf").write_text("pakcet 1 0102\n")
+    assert main([str(tmp_path / "p.p4"), str(tmp_path / "p.stf")]) == 2
+    assert capsys.readouterr().err == f"{tmp_path / 'p.stf'}: line 1: unknown statement 'pakcet'\n"
+
+
+def test_a_reader_that_has_enough_ends_the_command_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "p.p4").write_text(PROGRAM)
+    (tmp_path / "p.stf").write_text("packet 1 0102\n" * 2)
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "v1model", "trace", str(tmp_path / "p.p4"), str(tmp_path / "p.stf")]
+    ended = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")

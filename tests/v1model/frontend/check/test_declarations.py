@@ -255,3 +255,11 @@ def test_names_are_filled_in() -> None:
     (found,) = body("x = h.a;")
     assert isinstance(found.value.base, ast.Name)
     assert isinstance(found.value.base.declaration, ast.Parameter)
+
+
+@pytest.mark.parametrize("kind", ["struct T{n} {{ T{m} a; T{m} b; }}", "typedef tuple<T{m}, T{m}> T{n};"])
+def test_types_of_two_of_the_one_before_take_no_time(kind: str) -> None:
+    """Each that was too large was looked through all the same: minutes for 30 KB."""
+    types = "".join(kind.format(n=n, m=n - 1) + "\n" for n in range(1, 1000))
+    with pytest.raises(CompileError, match="more than 65536 fields"):
+        checked("struct T0 { bit<8> a; }\n" + types)

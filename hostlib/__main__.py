@@ -9,7 +9,7 @@ import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
-from hostlib.engine import pool_command
+from hostlib.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,15 @@ This is the client by itself. The package weir adds the emulator, the simulator 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out the command line. Returns the exit code, 2 where there is no such command."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    for entry in entry_points(group=LABORATORY):
-        whole: int = entry.load()(given)
-        return whole
+    try:
+        whole = [entry.load() for entry in entry_points(group=LABORATORY)]
+        from hostlib.engine import pool_command  # after the size of values is known to be one
+    except ConfigError as error:
+        print(f"weir: {error}", file=sys.stderr)
+        return 2
+    if whole:
+        code: int = whole[0](given)
+        return code
     if given[:1] == ["pool"]:
         return pool_command.main(given[1:])
     if not given or given[0] in ("-h", "--help"):

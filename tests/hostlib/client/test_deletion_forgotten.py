@@ -1,0 +1,138 @@
+"""Deletions that nobody remembers any more: no block is brought back for that, and none is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostlib.protocol import wire
+from tests.asynchronous import in_virtual_time, until
+from tests.hostlib.deletions import (
+    JOINING,
+    UP,
+    absent_home,
+    answers_of,
+    come_back,
+    goes_down,
+    is_found,
+    listens_to_no_list,
+)
+from tests.hostlib.sealed import TENANT, place
+from tests.hostlib.world import World, content, key, ref
+
+pytestmark = pytest.mark.usefixtures("either_core")
+
+
+@in_virtual_time
+async def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_asks_for_each_block() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    numbers = [n for n in range(40) if gone in world.homes(n)][:2]
+    for n in numbers:
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    deleted, kept = numbers
+    assert await world.client.delete(ref(deleted))
+    world.clock_s += 86_500
+    for store in world.stores.values():
+        store.graveyard.stones.expire()
+    assert not any(len(store.graveyard.stones) for store in world.stores.values())
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    assert node.joining.in_doubt
+    await until(lambda: node.joining.caught_up)
+    assert gone in world.holders(kept)
+    assert not node.joining.catch_up.stats.copied
+    assert not world.holders(deleted)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@in_virtual_time
+async def test_a_day_in_which_all_are_off_costs_no_block(replicas: int) -> None:
+    """Nobody deletes what nobody can be asked about."""
+    world = World(replicas=replicas, controller="10.255.255.254")
+    for n in range(20):
+        await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
+    addresses = list(world.nodes)
+    for address in addresses:
+        world.kill(address)
+    world.clock_s += 90_000
+    world.announce(JOINING, JOINING, JOINING)
+    nodes = [world.restart(address) for address in addresses]
+    for node in nodes:
+        node.start()
+    await until(lambda: all(node.joining.caught_up for node in nodes))
+    world.announce(UP, UP, UP)
+    assert all([await is_found(world.client, n) for n in range(20)])
+
+
+@in_virtual_time
+async def test_who_may_have_missed_deletions_that_nobody_remembers_keeps_what_others_hold() -> None:
+    """It gives up blocks that the other home, which was there, does not hold, and counts as up after that."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    numbers = [n for n in range(40) if gone in world.homes(n)][:6]
+    for n in numbers:
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    world.clock_s += 10
+    for n in numbers[:3]:
+        assert await world.client.delete(ref(n))
+    world.clock_s += 10
+    for store in world.stores.values():
+        stones = store.graveyard.stones
+        for n in numbers[:3]:
+            for stone in stones.of(place(key(n))):
+                stones.incomplete(TENANT, world.clock_s - 5)
+                stones._forget(stone)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: node.joining.caught_up)
+    assert [n for n in numbers if gone in world.holders(n)] == numbers[3:]
+    assert not node.joining.catch_up.stats.copied
+    assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
+
+
+@in_virtual_time
+async def test_what_nobody_remembers_to_be_deleted_is_not_given_away_before_another_home_has_it() -> None:
+    """Other blocks are."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone, *others = (one.address for one in world.members.nodes)
+    n, new = [n for n in range(40) if gone in world.homes(n)][:2]
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    world.clock_s += 86_500
+    heard = {other: world.network.ports[other].receiver for other in others}
+    listens_to_no_list(world, *others, op=wire.OP_STAT)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: not node.joining.in_doubt)
+    await world.client.put(ref(new), content(new), durable=True, replicas=2)
+    assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+    assert await answers_of(world, gone, new) == {wire.OP_VALUE}
+    for other, hears in heard.items():
+        assert hears is not None
+        world.network.ports[other].set_receiver(hears)
+    await until(lambda: node.joining.caught_up)
+    assert await answers_of(world, gone, n) == {wire.OP_VALUE}
+
+
+@in_virtual_time
+async def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    for node in world.nodes.values():
+        node.start()
+    gone = absent_home(world)
+    n = next(n for n in range(40) if gone in world.homes(n))
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    world.clock_s += 10
+    assert await world.client.delete(ref(n))
+    world.clock_s += 90_000
+    for store in world.stores.values():
+        store.graveyard.stones.expire()
+    world.clock_s -= 90_000
+    await come_back(world, gone)
+    assert not world.holders(n)
