@@ -35,8 +35,8 @@ static bool ask_interface(int fd, const char *interface, unsigned long what, str
     return ioctl(fd, what, answer) == 0;
 }
 
-static int configure(struct port *port, const char *interface, int index, uint32_t ring_bytes) {
-    int fd = port->socket, on = 1;
+static int configure(struct port *port, const char *interface, uint32_t ring_bytes) {
+    int fd = port->socket, on = 1, index = (int)port->index;
     struct packet_mreq promiscuous = {.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC};
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = index};
     if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on)) return errno;
@@ -62,12 +62,12 @@ static int claim(struct port *port, const char *interface) {
 
 int interface_open(struct port *port, const char *interface, uint32_t ring_bytes) {
     if (strlen(interface) >= INTERFACE_NAME_BYTES) return ENAMETOOLONG;
-    int index = (int)if_nametoindex(interface);
-    if (!index) return ENODEV;
+    port->index = if_nametoindex(interface);
+    if (!port->index) return ENODEV;
     port->socket = port->claim = -1;
     int error = claim(port, interface);
     if (!error && (port->socket = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0) error = errno;
-    if (!error) error = configure(port, interface, index, ring_bytes);
+    if (!error) error = configure(port, interface, ring_bytes);
     if (error)
         interface_close(port);
     else
@@ -82,7 +82,10 @@ void interface_close(struct port *port) {
     port->socket = port->claim = -1;
 }
 
-bool interface_is_gone(const struct port *port) { return if_nametoindex(port->interface) == 0; }
+bool interface_is_gone(const struct port *port) {
+    char name[IF_NAMESIZE];
+    return !if_indextoname(port->index, name);
+}
 
 bool interface_link_is_up(const struct port *port) {
     struct ifreq answer;

@@ -27,6 +27,7 @@ struct port {
     struct job *queue[BURST];
     struct port_statistics statistics;
     char interface[INTERFACE_NAME_BYTES];
+    unsigned index; /* the interface's own: another one may get its name */
 };
 
 /* What left in the library form, and when. */

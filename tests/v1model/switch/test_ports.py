@@ -297,6 +297,27 @@ def test_an_interface_that_went_down_before_it_vanishes_is_given_up(
     assert [message for message in caplog.messages if "No such device" in message]
 
 
+def test_an_interface_whose_name_another_one_took_is_given_up(
+    make: Make, pair: Callable[[], tuple[str, Peer]]
+) -> None:
+    switch = make(parser="state start { transition accept; }", **FORWARD)
+    (one, left), (two, _) = pair(), pair()
+    switch.attach(0, one)
+    switch.attach(1, two)
+    switch.start()
+    ip("link", "set", two, "down")
+    eventually(lambda: ports(switch, 1)["error"] == "Network is down")
+    time.sleep(0.3)  # it looks less often the longer it waits, and so does not see the moment between
+    successor = f"link del {two}\nlink add {two} up mtu 9000 type veth peer name {two}p\nlink set {two}p up\n"
+    subprocess.run(["ip", "-batch", "-"], input=successor.encode(), check=True)
+    eventually(lambda: ports(switch, 1)["error"] == "No such device")
+    switch.detach(1)
+    switch.attach(1, two)
+    right = Peer(f"{two}p")
+    eventually(lambda: _arrives(left, right))
+    right.socket.close()
+
+
 def test_an_interface_that_goes_down_comes_back(make: Make, pair: Callable[[], tuple[str, Peer]]) -> None:
     switch = make(parser="state start { transition accept; }", **FORWARD)
     (one, left), (two, right) = pair(), pair()
