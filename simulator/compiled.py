@@ -94,7 +94,7 @@ def source(module: str) -> Path:
 
 def sources() -> list[str]:
     """Return the files, from the root, that a build belongs to."""
-    found = list(KNOWN_FILES)
+    found = [name for name in KNOWN_FILES if (ROOT / name).exists()]  # weir-switch may be elsewhere
     for top in KNOWN:
         for path, folders, names in os.walk(ROOT / top):
             folders[:] = [name for name in folders if name != "__pycache__"]

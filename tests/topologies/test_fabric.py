@@ -231,5 +231,5 @@ def test_sizes_that_do_not_fit_are_refused(name: str, sizes: dict[str, int], mes
 
 
 def test_an_unknown_topology_is_answered_with_those_that_exist() -> None:
-    with pytest.raises(TopologyError, match="no topology 'ring': choose one of star"):
-        make_topology("ring", 1e6)
+    with pytest.raises(TopologyError, match="no topology 'moebius': choose one of star"):
+        make_topology("moebius", 1e6)

@@ -46,6 +46,19 @@ async def test_a_deleted_block_is_nowhere_and_its_neighbours_stay(replicas: int,
 
 
 @in_virtual_time
+async def test_only_what_was_not_answered_is_asked_for_as_a_repetition() -> None:
+    """A switch lets repetitions past what it merges."""
+    world = World(replicas=2)
+    await world.client.put(ref(1), content(1), replicas=2)
+    await world.client.delete(ref(1))
+    assert not [one for _, one in world.sent(NODE, wire.OP_GET) if one.flags & wire.FLAG_RETRY]
+    await world.client.put(ref(1), content(1), replicas=2)
+    world.network.faults = Faults(lost=0.5)
+    await world.client.delete(ref(1))
+    assert [one for _, one in world.sent(NODE, wire.OP_GET) if one.flags & wire.FLAG_RETRY]
+
+
+@in_virtual_time
 async def test_what_nobody_stored_is_not_there_to_be_deleted() -> None:
     world = World()
     assert not await world.client.delete(ref(1))

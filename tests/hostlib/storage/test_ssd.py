@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b
@@ -312,3 +313,17 @@ def test_blocks_held_from_the_start_outlast_a_power_cut() -> None:
     disk = SimulatedDisk()
     make_tier(disk, 4).preload((at(number), Derived(BLOCK_BYTES)) for number in range(3))
     assert [disk.synced(at(number).name()) is not None for number in range(4)] == [True, True, True, False]
+
+
+@in_real_time
+async def test_a_closed_tier_reads_nothing_any_more() -> None:
+    """Its thread has ended before the disk is closed that it reads from."""
+    tier = SsdTier(SimulatedDisk(), 1 << 20)
+    safe: asyncio.Future[DiskError | None] = asyncio.get_running_loop().create_future()
+    tier.keep(at(1), block(1), safe.set_result)
+    assert await safe is None
+    before = threading.active_count()
+    assert await tier.load(at(1)) == block(1)
+    assert threading.active_count() == before + 1
+    tier.close()
+    assert threading.active_count() == before
