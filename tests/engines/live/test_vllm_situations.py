@@ -297,7 +297,7 @@ BESIDE = """
 from vllm import SamplingParams
 from vllm.lora.request import LoRARequest
 adapter = LoRARequest("sql", 1, {folder!r})
-sampling = SamplingParams(temperature=0, max_tokens=16, ignore_eos=True, detokenize=False)
+sampling = SamplingParams(temperature=0, max_tokens=250, ignore_eos=True, detokenize=False)
 prompts = [{{"prompt_token_ids": prompt}} for prompt in {prompts}]
 llm.generate(prompts, sampling, lora_request=[None, adapter], use_tqdm=False)
 settle()
