@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
     "scripts/environment.py", "scripts/setup.sh", "scripts/debian-packages.sh", "topologies/machine_check.py",
     "topologies/network.py", "topologies/fabric.py", "topologies/star.py",
-    "emulator/machine.py", "hostlib/protocol/value_size.py",
+    "emulator/machine.py", "hostlib/client/fetches.py", "hostlib/protocol/value_size.py",
 )  # fmt: skip
 COMPLETE = {
     "scripts/environment.py": ("SetupError", "explained"),
