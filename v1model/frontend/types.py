@@ -142,6 +142,19 @@ class DeclaredType(Type):
     arguments: tuple[Type, ...] = ()
 
 
+def direct_parts(found: Type) -> tuple[Type, ...]:
+    """Return the types of a type's elements or fields, in order."""
+    match found:
+        case TupleType(elements):
+            return elements
+        case RecordType(fields=fields):
+            return tuple(kind for _, kind in fields)
+        case ListType(element) | SetType(element) | StackType(element, _):
+            return (element,)
+        case _:
+            return ()
+
+
 def parts_of(found: Type) -> Iterator[Type]:
     """Yield a type and all types that its values are made of, each once: a struct of two of the next, and so
     on, would have no end."""
@@ -153,10 +166,4 @@ def parts_of(found: Type) -> Iterator[Type]:
             continue
         seen.add(id(part))
         yield part
-        match part:
-            case TupleType(elements):
-                waiting += reversed(elements)
-            case RecordType(fields=fields):
-                waiting += [kind for _, kind in reversed(fields)]
-            case ListType(element) | SetType(element) | StackType(element, _):
-                waiting.append(element)
+        waiting += reversed(direct_parts(part))

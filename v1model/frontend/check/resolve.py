@@ -33,7 +33,7 @@ from v1model.frontend.types import (
     TypeVariable,
     VarbitType,
     VoidType,
-    parts_of,
+    direct_parts,
 )
 
 if TYPE_CHECKING:
@@ -72,18 +72,13 @@ def resolve(c: Context, ref: ast.TypeRef) -> Type:
 
 def _count_fields(c: Context, found: Type) -> int:
     """How many values without fields a type consists of; no type is walked twice, for they share parts."""
-    match found:
-        case TupleType(elements=elements):
-            parts = list(elements)
-        case RecordType(fields=fields):
-            parts = [part for _, part in fields]
-        case StackType(element=element, size=size):
-            return size * max(1, _count_fields(c, element))
-        case _:
-            return 1
+    if isinstance(found, StackType):
+        return found.size * max(1, _count_fields(c, found.element))
+    if not isinstance(found, TupleType | RecordType):
+        return 1
     known = c.field_counts.get(id(found))
     if known is None:  # the type is kept with its count, so that its id stays its own
-        known = c.field_counts[id(found)] = found, sum(_count_fields(c, part) for part in parts)
+        known = c.field_counts[id(found)] = found, sum(_count_fields(c, part) for part in direct_parts(found))
     return known[1]
 
 
@@ -216,17 +211,26 @@ def runtime(c: Context, ref: ast.TypeRef, what: str) -> Type:
         if isinstance(found, DeclaredType) and isinstance(found.declaration, ast.ExternDeclaration):
             hint = f"an instance is made with what its constructor takes: {show(found)}(...) name;"
         raise CompileError(f"{what} cannot have type {show(found)}", ref.span, hint)
-    refuse_compile_time_parts(found, ref, what)
+    refuse_compile_time_parts(c, found, ref, what)
     return found
 
 
-def refuse_compile_time_parts(found: Type, ref: ast.TypeRef, what: str) -> None:
+def refuse_compile_time_parts(c: Context, found: Type, ref: ast.TypeRef, what: str) -> None:
     """Refuse a composite type with an int or a string inside, of which only constants can be."""
-    if inner := compile_time_part(found):
+    if inner := compile_time_part(c, found):
         message = f"{what} cannot have type {show(found)}: inside is {show(inner)}"
         raise CompileError(message, ref.span, "only constants can be of such a type")
 
 
-def compile_time_part(found: Type) -> IntegerType | StringType | None:
-    """Return the int or string that is part of a type, if one is."""
-    return next((part for part in parts_of(found) if isinstance(part, IntegerType | StringType)), None)
+def compile_time_part(c: Context, found: Type) -> Type | None:
+    """Return the int or string that is part of a type, if one is; no type is walked twice."""
+    if isinstance(found, IntegerType | StringType):
+        return found
+    parts = direct_parts(found)
+    if not parts:
+        return None
+    known = c.compile_time_parts.get(id(found))
+    if known is None:
+        inner = (compile_time_part(c, part) for part in parts)
+        known = c.compile_time_parts[id(found)] = found, next(filter(None, inner), None)
+    return known[1]

@@ -83,6 +83,8 @@ class Context:
     attached: dict[ast.Declaration, ast.TableDeclaration] = field(default_factory=dict)
     # By id: a struct or tuple type, and how many values without fields it consists of.
     field_counts: dict[int, tuple[Type, int]] = field(default_factory=dict)
+    # By id: a type of others, and the int or string that is part of it, if one is.
+    compile_time_parts: dict[int, tuple[Type, Type | None]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, diagnostics: Diagnostics) -> Context:

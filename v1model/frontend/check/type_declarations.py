@@ -49,7 +49,7 @@ def check_struct(c: Context, node: ast.StructDeclaration) -> None:
 def _field_type(c: Context, node: ast.StructDeclaration, field: ast.FieldDeclaration) -> Type:
     if node.kind == "struct":
         found = complete(c, field.type_ref)
-        if compile_time_part(found) == IntegerType():
+        if compile_time_part(c, found) == IntegerType():
             # Only constants can be of such a struct; a variable of it is refused where it is declared.
             return found
     found = runtime(c, field.type_ref, f"field {field.name!r}")

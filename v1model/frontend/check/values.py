@@ -73,7 +73,7 @@ def _check_parameter(c: Context, parameter: ast.Parameter) -> None:
     if found == VoidType():
         raise CompileError(f"parameter {parameter.name!r} cannot be void", parameter.type_ref.span)
     if parameter.direction:
-        refuse_compile_time_parts(found, parameter.type_ref, f"parameter {parameter.name!r}")
+        refuse_compile_time_parts(c, found, parameter.type_ref, f"parameter {parameter.name!r}")
     if parameter.default is not None:
         if parameter.direction in ("out", "inout"):
             raise CompileError(f"an {parameter.direction} parameter cannot have a default", parameter.span)
