@@ -13,7 +13,7 @@ from experiments.study.summary import TIMES
 from tests.experiments.browser import look, needs_chromium
 from tests.experiments.summaries import assert_described
 
-SMALL = ("--quick", "1", "--requests", "40", "--workers", "1")
+SMALL = ("--quick", "1", "--requests", "20", "--workers", "1")
 
 
 @pytest.fixture(scope="module")
