@@ -29,6 +29,7 @@ from vllm.v1.executor.abstract import Executor
 from engines.versions import warn_if_untested
 from engines.vllm.adapters import AdapterNames, LoadedAdapters
 from engines.vllm.event_schema import joined, make_events, publishes
+from engines.vllm.foreign import EngineFaults
 from engines.vllm.jobs import Jobs, Report
 from engines.vllm.keys import EngineKeys
 from engines.vllm.media import MediaNames
@@ -316,8 +317,10 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             loads=role.is_kv_consumer,
             stores=role.is_kv_producer,
             events=self._events,
-            is_recomputed_right=not uses_v2_runner(self._vllm_config),
-            applies_others_adapters=applies_others_adapters(self._vllm_config),
+            faults=EngineFaults(
+                recomputes_wrong=uses_v2_runner(self._vllm_config),
+                applies_others_adapters=applies_others_adapters(self._vllm_config),
+            ),
         )
         is_worker_here = not has_worker_processes(self._vllm_config)
         models = [self._model_class()] if is_worker_here else []

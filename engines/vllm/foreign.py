@@ -8,7 +8,8 @@ what the engine itself is known to compute wrong.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,19 @@ class Computed(Protocol):
     lora_request: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineFaults:
+    """What an engine is known to compute wrong, so that it is not stored."""
+
+    recomputes_wrong: bool = False
+    """What a connector could not load in a step."""
+    applies_others_adapters: bool = False
+    """Requests without an adapter, beside one that has one in the same step."""
+
+
+NO_FAULTS: Final = EngineFaults()
+
+
 class ForeignBlocks:
     """See the module. Empty as long as no other connector loads, and then nothing here costs anything."""
 
@@ -32,18 +46,10 @@ class ForeignBlocks:
         self,
         blocks_of: Callable[[str], Sequence[int]],
         block_tokens: int,
-        *,
-        is_recomputed_right: bool = True,
-        applies_others_adapters: bool = False,
+        faults: EngineFaults = NO_FAULTS,
     ) -> None:
-        """`blocks_of` returns the ids of a request's blocks.
-
-        `is_recomputed_right` says whether what a connector could not load is right when it is computed,
-        `applies_others_adapters` whether requests without an adapter are computed with that of another one.
-        """
-        self._blocks_of, self._block_tokens = blocks_of, block_tokens
-        self._is_recomputed_right = is_recomputed_right
-        self._applies_others_adapters = applies_others_adapters
+        """`blocks_of` returns the ids of a request's blocks."""
+        self._blocks_of, self._block_tokens, self._faults = blocks_of, block_tokens, faults
         self._block_ids: set[int] = set()
         self._first: dict[str, int] = {}
         """Number of the first foreign block of each request that has one; all behind it are foreign, too."""
@@ -73,7 +79,7 @@ class ForeignBlocks:
         if self._first:
             for request in computing:
                 self._follow(request)
-        if self._applies_others_adapters:
+        if self._faults.applies_others_adapters:
             self._distrust_mixed(computing)
 
     def end(self, request_id: str) -> None:
@@ -102,7 +108,7 @@ class ForeignBlocks:
         if first is None:
             return
         block_ids = self._blocks_of(request.request_id)[first:]
-        if request.num_computed_tokens <= first * self._block_tokens and self._is_recomputed_right:
+        if request.num_computed_tokens <= first * self._block_tokens and not self._faults.recomputes_wrong:
             del self._first[request.request_id]  # the other connector's load has failed
             self._block_ids.difference_update(block_ids)
         else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from engines.vllm.damage import Damage, Write
 from engines.vllm.errors import AdapterChangedError
-from engines.vllm.foreign import ForeignBlocks
+from engines.vllm.foreign import NO_FAULTS, EngineFaults, ForeignBlocks
 from engines.vllm.jobs import BlockRun, Jobs, Refusal
 from engines.vllm.key_memory import KeyMemory
 from engines.vllm.lookups import Lookup, Lookups
@@ -91,12 +91,7 @@ class _Tracked:
 
 
 class SchedulerSide:
-    """See the module. `loads` and `stores` say what the engine's role allows; `events` are told of blocks.
-
-    `is_recomputed_right` says whether the engine computes right what a connector could not load in a step,
-    `applies_others_adapters` whether it computes requests without an adapter with that of another one in the
-    same step.
-    """
+    """See the module. `loads` and `stores` say what the engine's role allows; `events` are told of blocks."""
 
     def __init__(
         self,
@@ -108,8 +103,7 @@ class SchedulerSide:
         loads: bool = True,
         stores: bool = True,
         events: PoolEvents | None = None,
-        is_recomputed_right: bool = True,
-        applies_others_adapters: bool = False,
+        faults: EngineFaults = NO_FAULTS,
     ) -> None:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
@@ -119,12 +113,7 @@ class SchedulerSide:
         self._loads: list[BlockRun] = []
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
-        self._foreign = ForeignBlocks(
-            self._block_ids,
-            self._block_tokens,
-            is_recomputed_right=is_recomputed_right,
-            applies_others_adapters=applies_others_adapters,
-        )
+        self._foreign = ForeignBlocks(self._block_ids, self._block_tokens, faults)
         self._held = KeyMemory(REMEMBERED_KEYS)
         self._events = events
         self._given: list[int] = []

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from engines.vllm.events import PoolEvents
+from engines.vllm.foreign import EngineFaults
 from engines.vllm.scheduler import SchedulerSide
 from engines.vllm.worker import WorkerSide
 from hostlib.engine.space import KeyChain, KvSpace
@@ -65,6 +66,7 @@ class EngineModel:
         loads: bool = True,
         stores: bool = True,
         events: PoolEvents | None = None,
+        applies_others_adapters: bool = False,
     ) -> None:
         """`depth` is the number of steps on their way at once, `order` that of the runner's calls."""
         self.pool, self._depth = pool, depth
@@ -87,7 +89,9 @@ class EngineModel:
             loads=loads,
             stores=stores,
             events=events,
-            is_recomputed_right=order != "v2",
+            faults=EngineFaults(
+                recomputes_wrong=order == "v2", applies_others_adapters=applies_others_adapters
+            ),
         )
         ranks = range(pool.space.tensor_parallel)
         self.memories = [KvOfModel(pool.space.object_bytes, rank) for rank in ranks]

@@ -9,16 +9,10 @@ import pytest
 
 from engines.vllm.errors import AdapterChangedError
 from tests.engines.vllm.engine_model import EngineModel
+from tests.engines.vllm.one_prompt import PROMPT, block_key, check, object_key
 from tests.engines.vllm.pool_in_hand import SPACE, PoolInHand
 
-PROMPT = [0, 1, 2, 1, 1, 0, 2, 2, 0, 0, 1, 2, 2, 1, 0, 0, 1, 1, 1]  # four blocks of 4 tokens, and 3 tokens
 ORDERS = ("v1", "v1 with drafts", "v2")
-
-
-def check(engine: EngineModel) -> None:
-    """All that is in the pool is what belongs there."""
-    for key, content in engine.pool.objects.items():
-        assert content == engine.names[key]
 
 
 def another(engine: EngineModel, **mode: object) -> EngineModel:
@@ -26,15 +20,6 @@ def another(engine: EngineModel, **mode: object) -> EngineModel:
     other = EngineModel(engine.pool, **mode)  # type: ignore[arg-type]
     other.names = engine.names
     return other
-
-
-def block_key(engine: EngineModel, number: int) -> bytes:
-    """The key of one of the prompt's blocks."""
-    return list(engine.keys.space.block_keys(engine.pool.seal, PROMPT))[number]
-
-
-def object_key(engine: EngineModel, number: int, index: int, rank: int = 0) -> bytes:
-    return engine.pool.space.object_key(engine.pool.seal, block_key(engine, number), index, rank)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -86,17 +71,6 @@ def test_nothing_is_stored_of_a_step_whose_load_failed_in_another_connector(orde
     assert len(engine.pool.objects) == (0 if order == "v2" else 2 * 5)
 
 
-def test_a_request_that_finds_in_the_same_step_what_another_connector_loads_stores_nothing_of_it() -> None:
-    """vLLM puts blocks of a load in a step into its own cache before the step begins."""
-    engine = EngineModel(PoolInHand(), budget=40)
-    engine.runner.peer_lies = True
-    engine.scheduler.peer_offers["a"] = 3
-    for name in ("a", "b"):
-        engine.add(name, PROMPT)
-    engine.run()
-    assert not engine.pool.objects
-
-
 def test_nothing_is_stored_of_what_waited_while_the_engine_slept() -> None:
     """Sleeping gives the KV memory back. What a step with a load computed waits for the next one."""
     first = EngineModel(PoolInHand())
@@ -140,32 +114,6 @@ def test_what_is_cached_of_an_adapter_is_not_stored_under_the_name_of_another_on
     serve("d")
     assert len(engine.pool.objects) == 2 * 5
     check(engine)
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_what_another_connector_loads_is_not_stored_nor_what_is_computed_on_it(
-    depth: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It may be of another adapter or of other weights, which keys of the pool would not say."""
-    engine = EngineModel(PoolInHand(), depth=depth)
-    engine.runner.peer_lies = True
-    engine.scheduler.peer_offers["a"] = 3
-    engine.add("a", PROMPT)
-    engine.run()
-    assert not engine.pool.objects
-    engine.add("b", [*PROMPT[:12], 2, 2, 2, 2, 2])  # it finds what the other connector loaded
-    engine.run()
-    assert not engine.pool.objects
-    engine.add("c", PROMPT[::-1])
-    engine.run()
-    check(engine)
-    assert len(engine.pool.objects) == 2 * 5
-    assert ["What another connector loads is not stored" in one.message for one in caplog.records] == [True]
-    engine.cache.reset()  # its blocks are given anew, and hold what is computed then
-    engine.add("d", PROMPT)
-    engine.run()
-    check(engine)
-    assert len(engine.pool.objects) == 4 * 5
 
 
 def test_nothing_is_stored_on_any_rank_if_one_rank_could_not_load_a_block() -> None:
@@ -427,25 +375,6 @@ class TestNewWeights:
         engine.run()
         check(engine)
         assert len(engine.pool.objects) == 2 * 5
-
-
-def test_what_is_computed_beside_an_adapter_is_not_stored_where_vllm_applies_it_to_all() -> None:
-    """As it does on CPUs: what stands in its own cache then is wrong, also for later requests."""
-    engine = EngineModel(PoolInHand(), budget=12)
-    engine.side._foreign._applies_others_adapters = True
-    with_adapter, plain = [2, 2, 1, 0] * 5, PROMPT
-    for _ in range(2):  # the second time from the engine's own cache
-        engine.add("plain", plain)
-        engine.step()  # three blocks alone
-        engine.add("with adapter", with_adapter, adapter="sql")
-        engine.run()
-    stored = {number for number in range(4) if object_key(engine, number, 1) in engine.pool.objects}
-    assert stored == {0, 1, 2}
-    assert len(engine.pool.objects) > 2 * 3  # and those with the adapter
-    engine.cache.reset()
-    engine.add("plain again", plain)
-    engine.run()
-    assert object_key(engine, 3, 1) in engine.pool.objects
 
 
 class TestFailures:
