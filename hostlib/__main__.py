@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hostlib.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 LABORATORY: Final = "weir.laboratory"
 """Group of entry points in which the laboratory names its own command."""
@@ -26,17 +26,20 @@ This is the client by itself. The package weir adds the emulator, the simulator 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out the command line. Returns the exit code, 2 where there is no such command."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        whole = [entry.load() for entry in entry_points(group=LABORATORY)]
-        from hostlib.engine import pool_command  # after the size of values is known to be one
-    except ConfigError as error:
+        return _run(sys.argv[1:] if arguments is None else list(arguments))
+    except ConfigError as error:  # as of the size of values, which modules read when they are imported
         print(f"weir: {error}", file=sys.stderr)
         return 2
-    if whole:
-        code: int = whole[0](given)
-        return code
+
+
+def _run(given: list[str]) -> int:
+    for entry in entry_points(group=LABORATORY):
+        whole: Callable[[list[str]], int] = entry.load()
+        return whole(given)
     if given[:1] == ["pool"]:
+        from hostlib.engine import pool_command
+
         return pool_command.main(given[1:])
     if not given or given[0] in ("-h", "--help"):
         print(USAGE)

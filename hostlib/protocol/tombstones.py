@@ -255,13 +255,11 @@ def encode_note(stone: Tombstone, deleted_s: float, source: str) -> bytes:
 
 def decode_note(name: bytes, record: bytes) -> tuple[float, Tombstone, str] | None:
     """Return when a tombstone was made, itself and who sent it; None for what is none, or damaged."""
+    said = said_in_note(name, record)
     try:
         stone = stone_of(name, DELETED)
-        (deleted_s,) = _DELETED_S.unpack_from(record)
+        (deleted_s,) = _DELETED_S.unpack_from(said)
     except struct.error:
-        return None
-    said = record[:-4]
-    if checked_note(name, said) != record:
         return None
     return float(deleted_s), stone, unpacked(said[_DELETED_S.size :])
 
@@ -269,6 +267,12 @@ def decode_note(name: bytes, record: bytes) -> tuple[float, Tombstone, str] | No
 def checked_note(name: bytes, said: bytes) -> bytes:
     """Return a record on disk that is no block's: `said`, and a checksum of that and the name."""
     return said + struct.pack(">I", crc32(said, crc32(name)))
+
+
+def said_in_note(name: bytes, record: bytes) -> bytes:
+    """Return what such a record says; nothing where its checksum is wrong."""
+    said = record[:-4]
+    return said if checked_note(name, said) == record else b""
 
 
 def packed(source: str) -> bytes:

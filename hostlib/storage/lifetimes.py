@@ -12,7 +12,15 @@ from collections import Counter
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hostlib.protocol.tombstones import ENDS, Tombstone, checked_note, packed, stone_of, unpacked
+from hostlib.protocol.tombstones import (
+    ENDS,
+    Tombstone,
+    checked_note,
+    packed,
+    said_in_note,
+    stone_of,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,12 +159,10 @@ def _record(lifetime: Lifetime) -> bytes:
 
 def _read(name: bytes, record: bytes) -> Lifetime | None:
     """The lifetime in a record; None for a damaged one."""
+    said = said_in_note(name, record)
     try:
         stone = stone_of(name, ENDS)
-        end_s, fragments = _RECORD.unpack_from(record)
+        end_s, fragments = _RECORD.unpack_from(said)
     except struct.error:
-        return None
-    said = record[:-4]
-    if checked_note(name, said) != record:
         return None
     return Lifetime(end_s, stone, fragments, unpacked(said[_RECORD.size :]))

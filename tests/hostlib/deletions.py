@@ -37,6 +37,11 @@ def absent_home(world: World) -> str:
     return world.members.nodes[0].address
 
 
+def blocks_of(world: World, home: str) -> list[int]:
+    """Numbers of blocks that have this home, in order."""
+    return [number for number in range(40) if home in world.homes(number)]
+
+
 async def come_back(world: World, address: str) -> None:
     world.announce(JOINING, UP, UP)
     node = world.restart(address)

@@ -23,7 +23,7 @@ class RegisterLayout:
     """Where a register's cells lie in memory that it may share with the registers before it."""
 
     offset_bytes: int
-    """Of its first cell; 0 for a register that begins a piece of memory."""
+    """Where its first cell begins; 0 if no other register lies before it in this memory."""
     stride_bytes: int
     """From one cell to the next."""
 

@@ -200,7 +200,7 @@ for model in {[str(tmp_path / name) for name in ("one", "same", "other", "nothin
 
 
 def test_what_callers_write_into_their_tags_is_no_other_name(tmp_path: Path) -> None:
-    """As tags are how LMCache keeps tenants apart, and in its own text of a name they run together."""
+    """LMCache keeps tenants apart by tags, but writes different tags as one and the same text."""
     program = """
 import torch
 from types import SimpleNamespace

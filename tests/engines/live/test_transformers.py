@@ -250,7 +250,7 @@ def gpt2(**more: object) -> PreTrainedModel:
 
 
 def llama_both_ways() -> PreTrainedModel:
-    """As embeddings are made of language models."""
+    """A Llama whose tokens see those behind them, as in models of embeddings."""
     model = LlamaForCausalLM(LlamaConfig(**SMALL))
     model.config.is_causal = False
     return model
@@ -291,7 +291,7 @@ def test_a_model_whose_kv_depends_on_more_than_the_tokens_before_is_refused(
 
 
 def test_attention_that_is_not_causal_gives_a_prompt_other_first_tokens() -> None:
-    """So that what is refused above would be wrong."""
+    """This is why such models are refused: a block's KV depends on the tokens behind it."""
     model, tokens = llama_both_ways().eval(), torch.randint(0, 128, (1, 40))
     short, long = DynamicCache(config=model.config), DynamicCache(config=model.config)
     with torch.no_grad():
@@ -303,7 +303,7 @@ def test_attention_that_is_not_causal_gives_a_prompt_other_first_tokens() -> Non
 def test_a_cache_with_other_heads_than_the_configuration_says_is_not_stored(
     pool_settings: dict[str, object],
 ) -> None:
-    """As that of latent attention, whose keys are longer than its values."""
+    """DeepSeek's latent attention has keys that are longer than its values."""
     latent = DeepseekV2Config(
         **{**SMALL, "num_key_value_heads": 4}, moe_intermediate_size=32, kv_lora_rank=32, q_lora_rank=None,
         qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=16, n_routed_experts=2, num_experts_per_tok=1,

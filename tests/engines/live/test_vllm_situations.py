@@ -323,7 +323,7 @@ def test_a_request_beside_one_with_an_adapter_stores_nothing_wrong(
 
 
 def test_sinks_beside_windows_are_refused(start: Start, home: Home, tmp_path: Path) -> None:
-    """As gpt-oss has them. Without a connector, vLLM answers alike each time; with one, by chance."""
+    """gpt-oss has such layers. With a connector, vLLM answers the same prompt differently each time."""
     folder = tmp_path / "sinks"
     torch.manual_seed(1)
     sizes = {

@@ -47,7 +47,7 @@ def test_a_request_that_finds_in_the_same_step_what_another_connector_loads_stor
 
 
 def test_what_is_computed_beside_an_adapter_is_not_stored_where_vllm_applies_it_to_all() -> None:
-    """On CPUs it does. The blocks in its own cache are then wrong, also for later requests."""
+    """It does on CPUs. The blocks stay in its own cache, so later requests that find them store nothing."""
     engine = EngineModel(PoolInHand(), budget=12, applies_others_adapters=True)
     with_adapter, plain = [2, 2, 1, 0] * 5, PROMPT
     for _ in range(2):  # the second time from the engine's own cache

@@ -8,9 +8,7 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.errors import (
-    TransferTimeoutError,
-)
+from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import Members
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.joining import DOUBT_S
@@ -21,6 +19,7 @@ from tests.hostlib.deletions import (
     UP,
     absent_home,
     answers_of,
+    blocks_of,
     come_back,
     goes_down,
     is_found,
@@ -108,7 +107,7 @@ async def test_a_store_that_was_away_does_not_bring_it_back() -> None:
         node.start()
     await asyncio.sleep(1)
     gone = absent_home(world)
-    numbers = [n for n in range(40) if gone in world.homes(n)]
+    numbers = blocks_of(world, gone)
     for n in numbers:
         await world.client.put(ref(n), content(n), durable=True, replicas=2)
     kept = numbers[-1]
@@ -192,7 +191,7 @@ async def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
         node.start()
     await asyncio.sleep(1)
     gone = absent_home(world)
-    n = next(n for n in range(40) if gone in world.homes(n))
+    n = blocks_of(world, gone)[0]
     await world.client.put(ref(n), content(n), replicas=2)
     world.network.dead.add(gone)
     world.announce(DOWN, UP, UP)
@@ -209,7 +208,7 @@ async def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
 async def test_who_returns_while_it_is_deleted_is_told_too() -> None:
     world = World(replicas=2, controller="10.255.255.254")
     gone = absent_home(world)
-    n = next(n for n in range(40) if gone in world.homes(n))
+    n = blocks_of(world, gone)[0]
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
     await goes_down(world, gone)
     deletion = asyncio.ensure_future(world.client.delete(ref(n)))
@@ -262,7 +261,7 @@ async def test_who_is_away_again_soon_does_not_serve_what_was_deleted_the_second
         node.start()
     await asyncio.sleep(1)
     gone, *others = (one.address for one in world.members.nodes)
-    n = next(n for n in range(40) if gone in world.homes(n))
+    n = blocks_of(world, gone)[0]
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
 
     async def is_away(*, deleting: bool) -> None:
@@ -287,7 +286,7 @@ async def test_who_is_away_again_soon_does_not_serve_what_was_deleted_the_second
 async def test_what_was_said_to_be_deleted_before_it_was_in_the_list_is_not_all() -> None:
     world = World(replicas=2, controller="10.255.255.254")
     gone, *others = (one.address for one in world.members.nodes)
-    n = next(n for n in range(40) if gone in world.homes(n))
+    n = blocks_of(world, gone)[0]
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
     world.kill(gone)
     listed = world.announce(DOWN, UP, UP)
@@ -310,7 +309,7 @@ async def test_nothing_is_given_away_while_a_peer_still_says_what_was_deleted() 
     """However long that takes."""
     world = World(replicas=2, controller="10.255.255.254")
     gone, *others = (one.address for one in world.members.nodes)
-    n = next(n for n in range(40) if gone in world.homes(n))
+    n = blocks_of(world, gone)[0]
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
     await goes_down(world, gone)
     assert await world.client.delete(ref(n))
@@ -337,7 +336,7 @@ async def test_who_waited_for_the_disk_when_a_home_fell_from_the_list_gets_nothi
         node.start()
     await asyncio.sleep(1)
     gone, *others = (one.address for one in world.members.nodes)
-    n, later = [n for n in range(40) if gone in world.homes(n)][:2]
+    n, later = blocks_of(world, gone)[:2]
     for number in (n, later):
         await world.client.put(ref(number), content(number), durable=True, replicas=2)
     world.nodes[gone].set_ssd_rate(len(content(n)))  # a block a second

@@ -11,6 +11,7 @@ from tests.hostlib.deletions import (
     UP,
     absent_home,
     answers_of,
+    blocks_of,
     come_back,
     goes_down,
     is_found,
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("either_core")
 async def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_asks_for_each_block() -> None:
     world = World(replicas=2, controller="10.255.255.254")
     gone = absent_home(world)
-    numbers = [n for n in range(40) if gone in world.homes(n)][:2]
+    numbers = blocks_of(world, gone)[:2]
     for n in numbers:
         await world.client.put(ref(n), content(n), durable=True, replicas=2)
     await goes_down(world, gone)
@@ -71,7 +72,7 @@ async def test_who_may_have_missed_deletions_that_nobody_remembers_keeps_what_ot
     """It gives up blocks that the other home, which was there, does not hold, and counts as up after that."""
     world = World(replicas=2, controller="10.255.255.254")
     gone = absent_home(world)
-    numbers = [n for n in range(40) if gone in world.homes(n)][:6]
+    numbers = blocks_of(world, gone)[:6]
     for n in numbers:
         await world.client.put(ref(n), content(n), durable=True, replicas=2)
     await goes_down(world, gone)
@@ -99,7 +100,7 @@ async def test_what_nobody_remembers_to_be_deleted_is_not_given_away_before_anot
     """Other blocks are."""
     world = World(replicas=2, controller="10.255.255.254")
     gone, *others = (one.address for one in world.members.nodes)
-    n, new = [n for n in range(40) if gone in world.homes(n)][:2]
+    n, new = blocks_of(world, gone)[:2]
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
     await goes_down(world, gone)
     world.clock_s += 86_500
@@ -125,7 +126,7 @@ async def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() ->
     for node in world.nodes.values():
         node.start()
     gone = absent_home(world)
-    n = next(n for n in range(40) if gone in world.homes(n))
+    n = blocks_of(world, gone)[0]
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
     await goes_down(world, gone)
     world.clock_s += 10

@@ -1,4 +1,4 @@
-"""What moves a client's packets: who comes first where not all can."""
+"""The order in which a client sends its requests when its window has no room for all."""
 
 from __future__ import annotations
 

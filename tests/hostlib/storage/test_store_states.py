@@ -57,7 +57,7 @@ class Node:
         self.start()
 
     def start(self) -> None:
-        """As after a restart."""
+        """Open a store on the disk as it is, as a process does when it starts."""
         self.ssd = SsdTier(self.disk, self.ssd_bytes, run=commit_in_virtual_time)
         self.store = BlockStore(
             self.dram_bytes, self.ssd, derivation(SEAL), tombstones=Tombstones(lambda: 1e9)
@@ -143,7 +143,7 @@ operations = st.lists(
     min_size=20,
     max_size=60,
 )
-"""What happens, and how many seconds pass then."""
+"""Operations, each with the seconds that pass after it."""
 
 
 async def carry_out(node: Node, operation: tuple[object, ...]) -> None:
