@@ -5,8 +5,8 @@ heard and then is silent for three HELLOs is down; so is one that none of six pr
 many more of them than the others do. One that comes back is joining until it says, knowing that it was away,
 that it has caught up. Every change makes a new version of the list (its epoch), which goes to every host. A
 controller that begins, or goes on from another one's list, does not know who missed what by that: all are
-joining. One that never says HELLO is taken to be up after a while: not all run with a controller. Pure: time
-is a parameter.
+joining. One that says no HELLO is down after a while if others do, and up if none does: not all networks have
+storage nodes that know of the controller. Pure: time is a parameter.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ HELD_UP_S: Final = 2 * HEARTBEAT_S
 """A controller that did not look for longer than this was held up itself, and counts that time for nobody,
 but LISTENED_S of it if it heard others meanwhile: one that is always late still misses who is gone."""
 LISTENED_S: Final = 0.75 * HEARTBEAT_S
-TAKEN_FOR_UP_S: Final = 1.0
-"""After the first HELLO of anybody, who has said none."""
+NEVER_HEARD_S: Final = 1.0
+"""After the first HELLO of another host, who has said none is judged."""
 REPEAT_S: Final = 2.0
 """After which a host is told again what it was told already: a packet may get lost. Then twice as long each
 time: who gets an answer from a host that knows a later list asks for that by itself."""
@@ -77,8 +77,8 @@ class Membership:
         self._later = LaterLists(epoch)
         self._flaps = Flaps()
         self._began_s: float | None = None
-        self._known: set[str] = set()
-        """Who ever said HELLO."""
+        self._first_heard_s: dict[str, float] = {}
+        """When each storage node first said HELLO, of those that ever did."""
         self._other_sizes: set[str] = set()
         """Whose values have another size, as was logged once."""
         self.counts_heartbeats = False
@@ -112,8 +112,8 @@ class Membership:
             self._ways.heard(source, answer.message.sequence, now_s)
             caught_up = bool(answer.message.flags & wire.FLAG_HELD)
             knows = knows_of == self.members.epoch
-            unheard = member.address not in self._known
-            self._known.add(member.address)
+            unheard = member.address not in self._first_heard_s
+            self._first_heard_s.setdefault(source, now_s)
             misses = not caught_up or (unheard and not self._made(knows_of))
             if member.state is State.DOWN:
                 if not self._is_of_no_use(member, now_s):
@@ -171,10 +171,8 @@ class Membership:
                     pardoned_s = self._heard_s[member.address] + lost_s - listened_s
                     self._heard_s[member.address] = min(pardoned_s, now_s)
                 heard_s = self._heard_s.get(member.address, now_s)
-                if member.address not in self._known:
-                    waited_s = 0.0 if self._began_s is None else now_s - self._began_s
-                    if member.state is State.JOINING and waited_s > TAKEN_FOR_UP_S:
-                        self._set(member, State.UP)
+                if member.address not in self._first_heard_s:
+                    self._judge_unheard(member, now_s)
                     continue
                 silent_s = now_s - heard_s
                 is_silent = silent_s > SILENCE_S and silent_s > self._ways.patience_s(member.address, now_s)
@@ -183,6 +181,18 @@ class Membership:
                 if (is_silent or self._is_of_no_use(member, now_s)) and member.state is not State.DOWN:
                     why = f"silent for {silent_s:.1f} s" if is_silent else "probes do not reach it"
                     self._set(member, State.DOWN, f" ({why})")
+
+    def _judge_unheard(self, member: Member, now_s: float) -> None:
+        """One that never said HELLO is up as long as no storage node does, and then down: it may have missed
+        what was written before this controller began."""
+        others_s = min(self._first_heard_s.values(), default=None)
+        if others_s is not None:
+            if now_s - others_s > NEVER_HEARD_S and member.state is not State.DOWN:
+                self._set(member, State.DOWN, " (never heard)")
+        elif self._began_s is None or member.state is not State.JOINING:
+            return
+        elif now_s - self._began_s > NEVER_HEARD_S:
+            self._set(member, State.UP)
 
     def _suspected(self, node: str, suspects: frozenset[int], now_s: float) -> None:
         """By a node, which has to be taken for a liar: it only makes the controller look for itself."""

@@ -30,11 +30,10 @@ MAX_VIOLATIONS: Final = 20
 
 @dataclass(slots=True, eq=False)
 class Deletion:
-    """Of a block: `ended_s` is when that was over, `done_s` when it was said to be gone."""
+    """Of a block: `done_s` is when it was said to be gone. One that failed may still take effect later."""
 
     place: Place
     began_s: float
-    ended_s: float = math.inf
     done_s: float = math.inf
 
 
@@ -81,11 +80,11 @@ class History:
         began_s: float,
         now_s: float,
     ) -> None:
-        """A write was said to be done; a durable one is on as many disks as were asked for, synced: unless it
-        was being deleted meanwhile."""
+        """A write was said to be done; a durable one is on as many disks as were asked for, synced: unless a
+        deletion of the block may take effect meanwhile or later."""
         self.outcomes["written"] += 1
         self._acknowledged_s[place][content] = now_s
-        if not operation.durable or any(one.ended_s > began_s for one in self._deletions[place]):
+        if not operation.durable or any(one.done_s > began_s for one in self._deletions[place]):
             return
         self.durable[place] = max(operation.replicas, self.durable.get(place, 0))
         if operation.replicas >= self._replicas:
@@ -137,8 +136,8 @@ class History:
         self.outcomes["not_found"] += 1
         if durable_since_s is None or durable_since_s >= began_s:
             return
-        if any(one.ended_s > began_s for one in self._deletions[place]):
-            return  # it was being deleted while it was read
+        if any(one.done_s > began_s for one in self._deletions[place]):
+            return  # a deletion may have taken effect while it was read
         if not operation.chain:
             self.violation(
                 LOST,

@@ -158,7 +158,7 @@ class Player:
         try:
             self._was_read(operation, place, await self._world.clients[operation.node].get(block))
         except BlockNotFoundError:
-            self.history.not_read(operation, place, durable_s, began_s, self._loop.time())
+            self._was_not_read(operation, place, durable_s, began_s)
 
     async def _read_chain(self, operation: Operation) -> None:
         first = operation.key - operation.key % CHAIN_BLOCKS
@@ -170,11 +170,18 @@ class Player:
             self._was_read(operation, place, block)
         if isinstance(fetched.ended_by, BlockNotFoundError):
             at = len(fetched.blocks)
-            missing = durable_s[at]
-            self.history.not_read(operation, chain[at][0], missing, began_s, self._loop.time())
+            self._was_not_read(operation, chain[at][0], durable_s[at], began_s)
         elif fetched.ended_by is not None:
             raise fetched.ended_by
         self.history.outcomes["chains"] += 1
+
+    def _was_not_read(
+        self, operation: Operation, place: Place, durable_s: float | None, began_s: float
+    ) -> None:
+        if self._world.misses_lists(operation.node, place.key):
+            self.history.outcomes["not_found_by_an_old_list"] += 1
+        else:
+            self.history.not_read(operation, place, durable_s, began_s, self._loop.time())
 
     def _was_read(self, operation: Operation, place: Place, block: FetchedBlock) -> None:
         self.trace.update(block.content)
@@ -184,11 +191,8 @@ class Player:
     async def _delete(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
         attempt = self.history.delete_begins(place, self._loop.time())
-        try:
-            await self._world.clients[operation.node].delete(block)
-            self.history.deleted(attempt, self._loop.time())
-        finally:
-            attempt.ended_s = self._loop.time()
+        await self._world.clients[operation.node].delete(block)
+        self.history.deleted(attempt, self._loop.time())
 
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)

@@ -16,7 +16,7 @@ from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.client.pushed import PushedBlocks
 from hostlib.protocol.content import derivation
-from hostlib.protocol.members import Members, State
+from hostlib.protocol.members import Members, State, is_later
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.tombstones import Tombstones
 from hostlib.storage.simulated_disk import SimulatedDisk
@@ -27,6 +27,7 @@ from hostlib.storage.store import BlockStore
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.plan import Plan
+    from hostlib.storage.joining import Joining
     from topologies.engines import Artifacts
 
 COMMIT_S: Final = 0.002
@@ -132,10 +133,21 @@ class World:
             return False
         members = self.controllers.last.membership.members
         return (
-            all(store.node is not None and store.node.joining.caught_up for store in self.stores)
+            all(store.node is not None and _is_back(store.node.joining) for store in self.stores)
             and all(member.state is State.UP for member in members.nodes)
             and all(client.members.epoch == members.epoch for client in self.clients)
             and not any(client.suspects for client in self.clients)
+        )
+
+    def misses_lists(self, node: int, key: bytes) -> bool:
+        """Return whether a node and the homes that it asks for a key go by one list, and others by a later
+        one. Then "not found" is not promised to be true."""
+        known = self.clients[node].members
+        homes = {home.address for home in known.homes(key)}
+        lists = {store.address: store.node.members for store in self.stores if store.node is not None}
+        others = [*lists.values(), *(client.members for client in self.clients)]
+        return all(lists.get(home, known).epoch == known.epoch for home in homes) and any(
+            is_later(other.epoch, known.epoch) for other in others
         )
 
     def close(self) -> None:
@@ -167,3 +179,8 @@ class World:
     @staticmethod
     def _address_of(node: int) -> str:
         return f"10.0.0.{1 + node}"
+
+
+def _is_back(joining: Joining) -> bool:
+    """Whether a storage node has what it missed, and what was put meanwhile by older lists."""
+    return joining.caught_up and joining.settled

@@ -65,7 +65,7 @@ class Joining:
         """Lists that were replaced, and until when they count."""
         self._fresh: dict[Place, None] = {}
         """Blocks that came by a PUT since it is not settled."""
-        self._settled = True
+        self.settled = True
         """Whether it has what others hold for it by the newest list."""
         own = members.at(address)
         self._number = own.number if own is not None else 0
@@ -132,7 +132,7 @@ class Joining:
         self._number = own.number if own is not None else 0
         if own is None:
             return
-        self._settled = False
+        self.settled = False
         self.catch_up.number = own.number
         if own.state is State.JOINING and (missed or was is None or was.state is not State.JOINING):
             if not self.in_doubt:
@@ -165,7 +165,7 @@ class Joining:
     def made(self, place: Place) -> None:
         """Take note that a PUT made a block here."""
         self.unsure.discard(place)
-        if not self._settled:
+        if not self.settled:
             self._fresh[place] = None
             if not len(self._fresh) % FRESH_LOOK:
                 self._fresh = {one: None for one in self._fresh if one in self._store}
@@ -228,7 +228,7 @@ class Joining:
 
     def _begin(self) -> None:
         """From the beginning, whatever was copied already: others may have been written to meanwhile."""
-        self.caught_up = self._settled = False
+        self.caught_up = self.settled = False
         if self._join_task is not None:
             self._join_task.cancel()
         self._join_task = self._spawn(self._join())
@@ -276,7 +276,7 @@ class Joining:
 
     def _end_settling(self, complete: bool) -> None:
         """What came by PUTs was compared with what others hold, if all of them were heard."""
-        self._settled = True
+        self.settled = True
         if complete:
             self._fresh.clear()
 

@@ -47,6 +47,10 @@ class _Entry:
     length: int
     written: _Written | None
     """None for derived content."""
+    is_safe: bool = True
+    """Whether the disk has it for certain."""
+    replaced: _Entry | None = None
+    """What the disk has until this is safe; None for nothing."""
 
 
 class SsdTier:
@@ -66,6 +70,9 @@ class SsdTier:
         """Records found damaged."""
         self.on_gone: Callable[[Place, int], None] = lambda place, length: None
         """Told of each block that is not here any more, and its length."""
+        self.on_restored: Callable[[Place, int, int], None] = lambda place, length, restored: None
+        """Told of each block of that length that could not be written in place of another write, which is
+        here still, and of that one's length."""
         self.stays: Callable[[Place], bool] = lambda place: False
         """Whether other blocks should leave before this one."""
         self._disk = disk
@@ -166,6 +173,17 @@ class SsdTier:
         if done is not None and not self._commit.when_safe(place.name(), done):
             done(None)
 
+    def replace(self, place: Place, block: Block) -> bool:
+        """Put another write of a block that is here in its place; whether there is room for it. The disk has
+        the one or the other at any time: what is here stays if the other can't be written."""
+        old = self._entries.pop(place)
+        self._bytes -= old.length
+        if not self._make_room(len(block.content)):
+            self._insert(place, old)
+            return False
+        self._write(place, block, replaced=old if old.is_safe else old.replaced)
+        return True
+
     def preload(self, blocks: Iterable[tuple[Place, Derived]]) -> None:
         """Hold these from the start, oldest first; blocking."""
         batch: list[tuple[bytes, bytes | None]] = []
@@ -219,33 +237,53 @@ class SsdTier:
         self._disk.close()
 
     def _admit(self, place: Place, block: Block | Derived, done: Done | None) -> bool:
-        if isinstance(block, Derived):
-            length, written = block.length, None
-        else:
-            length, written = len(block.content), _Written(block.write, block.tag(0))
+        length = block.length if isinstance(block, Derived) else len(block.content)
         if not self._make_room(length):
             if done is not None:
                 done(DiskFullError(f"{length} bytes do not fit a tier of {self.capacity_bytes}"))
             return False
+        self._write(place, block)
+        return True
+
+    def _write(self, place: Place, block: Block | Derived, replaced: _Entry | None = None) -> None:
+        """Have a block for which there is room be here, and the disk with the next group."""
+        if isinstance(block, Derived):
+            entry = _Entry(block.length, None, is_safe=False, replaced=replaced)
+        else:
+            written = _Written(block.write, block.tag(0))
+            entry = _Entry(len(block.content), written, is_safe=False, replaced=replaced)
         self._age += 1
-        self._insert(place, _Entry(length, written))
-        name, entry = place.name(), self._entries[place]
+        self._insert(place, entry)
+        name = place.name()
         self._commit.put(place, self._age, block)
 
         def committed(error: DiskError | None) -> None:
-            if error is not None and self._entries.get(place) is entry:
-                del self._entries[place]
-                self._bytes -= entry.length
-                self.on_gone(place, entry.length)
+            if error is None:
+                entry.is_safe, entry.replaced = True, None
+            elif self._entries.get(place) is entry:
+                self._is_not_written(place)
 
         self._commit.when_safe(name, committed)
-        return True
+
+    def _is_not_written(self, place: Place) -> None:
+        """A block is not here any more, unless the disk has what it was to replace."""
+        entry = self._entries.pop(place)
+        self._bytes -= entry.length
+        if entry.replaced is None:
+            self.on_gone(place, entry.length)
+        else:
+            self._insert(place, entry.replaced)
+            self.on_restored(place, entry.length, entry.replaced.length)
 
     def _read(self, place: Place) -> Block | Derived:
         copy = self._core.copy
         block = self._disk.read(place.name(), lambda record: decode_record(place, record, copy))
         if block is None:
             raise UnreadableError(f"the record of {place.key.hex()} is not on the disk")
+        entry = self._entries.get(place)
+        written = entry.written if entry is not None else None
+        if written is not None and isinstance(block, Block) and block.write != written.write:
+            raise UnreadableError(f"the record of {place.key.hex()} is of another write, or not synced")
         return block
 
     def _is_damaged(self, place: Place) -> None:

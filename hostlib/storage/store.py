@@ -71,6 +71,7 @@ class BlockStore:
         """What the core answers from."""
         if ssd is not None:
             ssd.on_gone = self._on_gone_from_ssd
+            ssd.on_restored = self._on_restored_on_ssd
             ssd.stays = self._retained.__contains__
             for place, length in ssd.lengths:
                 self._tenant_bytes[place.tenant] += length
@@ -100,11 +101,7 @@ class BlockStore:
 
     def drop(self, place: Place) -> None:
         """Hold a block no longer."""
-        self.release(place)
-        block = self._dram.pop(place, None)
-        if block is not None:
-            self._dram_used -= _length(block)
-            self._not_asked.discard(place)
+        block = self._leave_dram(place)
         if self._ssd is not None and place in self._ssd:
             self._ssd.drop(place)
         elif block is not None:
@@ -293,8 +290,16 @@ class BlockStore:
             return False
         if held == block and (not durable or (self._ssd is not None and place in self._ssd)):
             return False
-        self.drop(place)
-        self.put(place, block, durable)
+        if self._ssd is None or not durable or place not in self._ssd:
+            self.drop(place)
+            self.put(place, block, durable)
+            return True
+        length = self._ssd.length(place)
+        if not self._ssd.replace(place, block):
+            return False
+        self.stats.stored += 1
+        self._leave_dram(place)
+        self._tenant_bytes[place.tenant] += len(block.content) - length
         return True
 
     def when_safe(self, place: Place, done: Callable[[DiskError | None], None]) -> None:
@@ -438,6 +443,19 @@ class BlockStore:
             self.release(place)
             self.stats.lost_from_dram += 1
             self._tenant_bytes[place.tenant] -= _length(block)
+
+    def _leave_dram(self, place: Place) -> Block | Derived | None:
+        """Have a block, which was in DRAM or not, be there no longer, nor be retained."""
+        self.release(place)
+        block = self._dram.pop(place, None)
+        if block is not None:
+            self._dram_used -= _length(block)
+            self._not_asked.discard(place)
+        return block
+
+    def _on_restored_on_ssd(self, place: Place, length: int, restored: int) -> None:
+        self._leave_dram(place)
+        self._tenant_bytes[place.tenant] += restored - length
 
     def _on_gone_from_ssd(self, place: Place, length: int) -> None:
         if place not in self._dram:

@@ -127,7 +127,7 @@ def test_who_was_away_by_another_controllers_list_is_not_up_by_this_ones_before_
 
 def test_who_was_not_heard_for_long_and_knows_no_list_of_this_controller_may_have_missed_something() -> None:
     world = World()
-    del world.beating[ONE]
+    world.beating = {NODE: True}
     world.beat(50)
     assert world.state(ONE) is State.UP
     world.membership.hello(hello(world.membership, ONE, held=True, epoch=EPOCH - 100), world.now_s)
@@ -180,11 +180,31 @@ def test_a_restart_that_was_quicker_than_the_silence_is_noticed() -> None:
     assert world.state(ONE) is State.JOINING
 
 
-def test_who_never_said_hello_is_taken_to_be_there() -> None:
+def test_who_never_said_hello_is_down_if_others_say_it_and_joins_when_it_does() -> None:
     world = World()
-    del world.beating[ONE]
-    world.beat(100)
+    world.beating = dict.fromkeys((TWO, STORES[2]), True)
+    world.beat(8)
+    assert world.state(ONE) is State.JOINING
+    world.beat(8)
+    assert {world.state(store) for store in STORES} == {State.DOWN, State.UP}
+    world.beating[ONE] = False
+    world.beat()
+    assert world.state(ONE) is State.JOINING
+    world.beating[ONE] = True
+    world.beat(2)
     assert world.state(ONE) is State.UP
+
+
+def test_storage_nodes_that_know_of_no_controller_are_taken_to_be_there() -> None:
+    world = World()
+    world.beating = {NODE: True}
+    world.beat(20)
+    assert {world.state(store) for store in STORES} == {State.UP}
+    world.beating[ONE] = True
+    world.beat(8)
+    assert world.state(TWO) is State.UP
+    world.beat(8)
+    assert world.state(TWO) is State.DOWN
 
 
 def test_a_controller_that_was_held_up_itself_blames_nobody() -> None:

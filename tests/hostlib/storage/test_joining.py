@@ -213,7 +213,7 @@ async def test_of_blocks_that_came_meanwhile_those_that_left_are_forgotten(
     node, held = world.nodes[home].joining, world.stores[home].places()
     node.made(place(key(1000)))
     assert not node.is_fresh(place(key(1000)))  # it is settled
-    node._settled = False
+    node.settled = False
     for one in (*held, *(place(key(number)) for number in range(1000, 1100))):
         node.made(one)
     assert all(map(node.is_fresh, held))

@@ -60,7 +60,7 @@ async def test_a_list_says_which_blocks_came_before_the_node_knew_what_others_ho
     places = sorted(world.stores[asked].places())
     question = wire.encode(wire.Message(wire.OP_LIST, bytes(16), 0, 0, homes=(1, 0, 0)))
     for fresh in ([], places[:1], places[1:]):
-        world.nodes[asked].joining._settled = False
+        world.nodes[asked].joining.settled = False
         world.nodes[asked].joining._fresh.clear()
         for one in fresh:
             world.nodes[asked].joining.made(one)

@@ -9,6 +9,7 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.content import block_content, derivation, derived_write, sealed_block
+from hostlib.protocol.errors import DiskError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
 from hostlib.storage.lifetimes import Lifetime
 from hostlib.storage.simulated_disk import SimulatedDisk
@@ -284,6 +285,66 @@ async def test_a_copy_takes_the_place_of_another_write_and_makes_what_is_here_du
         assert store.get(place(key(1))) == block
         assert disk.synced(place(key(1)).name())
         assert store.sizes() == {"dram": 1, "ssd": 1, "partial": 0}
+
+
+@in_virtual_time
+async def test_a_copy_that_the_disk_does_not_take_leaves_what_was_there() -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk, options=StoreOptions(tenant_bytes=BLOCK_BYTES + FRAGMENTS * wire.VALUE_BYTES))
+    old, shorter, other = (
+        sealed_block(SEAL, key(1), write, content(1)[:length])
+        for write, length in ((WRITE, BLOCK_BYTES), (8, 100), (9, BLOCK_BYTES))
+    )
+    store.put(place(key(1)), old, durable=True)
+    await asyncio.sleep(0.1)
+    disk.failing = True
+    for block in (shorter, other):
+        assert store.replace(place(key(1)), block, durable=True)
+        assert store.get(place(key(1))) == block
+    refused: list[DiskError | None] = []
+    store.when_safe(place(key(1)), refused.append)
+    await asyncio.sleep(2.0)
+    disk.failing = False
+    assert [type(error) for error in refused] == [DiskError]
+    assert store.get(place(key(1))) == old
+    await asyncio.sleep(2.0)
+    disk.power_cut(keep=False)
+    restarted = make_store(disk)
+    assert restarted.get(place(key(1))) == old
+    for number, kept in ((2, Kept.HELD), (3, Kept.REFUSED)):  # the tenant holds as much as before
+        assert put(store, number)[-1] is kept
+
+
+@in_virtual_time
+async def test_what_was_written_and_not_synced_is_not_taken_for_the_block_that_it_was_to_replace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk)
+    old, other = (sealed_block(SEAL, key(1), write, content(1)) for write in (WRITE, 9))
+    store.put(place(key(1)), old, durable=True)
+    await asyncio.sleep(0.1)
+
+    def sync() -> None:
+        raise DiskError("simulated error")
+
+    monkeypatch.setattr(disk, "sync", sync)
+    assert store.replace(place(key(1)), other, durable=True)
+    await asyncio.sleep(0.1)
+    assert store.find(place(key(1))) == (BLOCK_BYTES, WRITE)
+    with pytest.raises(UnreadableError, match="another write"):
+        store.get(place(key(1)))
+
+
+@in_virtual_time
+async def test_a_copy_that_fits_no_disk_leaves_what_was_there() -> None:
+    store = make_store(SimulatedDisk(), ssd=1)
+    old = sealed_block(SEAL, key(1), WRITE, content(1))
+    store.put(place(key(1)), old, durable=True)
+    assert not store.replace(
+        place(key(1)), sealed_block(SEAL, key(1), 9, bytes(2 * BLOCK_BYTES)), durable=True
+    )
+    assert store.get(place(key(1))) == old
 
 
 @in_virtual_time
