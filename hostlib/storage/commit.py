@@ -127,6 +127,10 @@ class GroupCommit:
             write.done.append(done)
         return write is not None
 
+    def is_waiting(self, name: bytes) -> bool:
+        """Return whether a record was put and is neither safe nor refused yet."""
+        return name in self._waiting or name in self._writing
+
     def block(self, name: bytes) -> Block | Derived | None:
         """Return a block whose record is not safe yet."""
         write = self._waiting.get(name) or self._writing.get(name)

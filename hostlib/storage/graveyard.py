@@ -29,8 +29,6 @@ class Graveyard:
     def __init__(self, stones: Tombstones, ssd: SsdTier | None) -> None:
         self.stones = stones
         self._ssd = ssd
-        self._unsafe: set[Tombstone] = set()
-        """Not known to be on the disk."""
         self.has_past = False
         """Whether the disk held blocks at the start, some of which may have been deleted since."""
         self.last_there_s = stones.wall_s()
@@ -43,15 +41,9 @@ class Graveyard:
     def bury(self, stone: Tombstone, age_s: float, source: str = "") -> None:
         """Remember a tombstone of that age, which a host sent, here and on the disk."""
         deleted_s = self.stones.wall_s() - max(0.0, age_s)
-        if not self.stones.add(stone, deleted_s, source) and stone not in self._unsafe:
-            return
-        if self._ssd is not None and stone in self.stones:
-            if stone in self._unsafe and self._ssd.when_noted(stone.name(), lambda error: None):
-                return
-            self._unsafe.add(stone)
-            self._ssd.note(
-                stone.name(), encode_note(stone, deleted_s, source), lambda error: self._noted(stone, error)
-            )
+        is_new, name = self.stones.add(stone, deleted_s, source), stone.name()
+        if self._ssd is not None and stone in self.stones and (is_new or self._ssd.refused_note(name)):
+            self._ssd.note(name, encode_note(stone, deleted_s, source))
 
     def when_safe(self, stone: Tombstone, done: Callable[[DiskError | None], None]) -> None:
         """Call `done` when a tombstone is on stable storage, or with why it is not."""
@@ -66,12 +58,7 @@ class Graveyard:
             packed = struct.pack(">d", now_s)
             self._ssd.note(ALIVE, packed + struct.pack(">I", crc32(packed)))
 
-    def _noted(self, stone: Tombstone, error: DiskError | None) -> None:
-        if error is None:
-            self._unsafe.discard(stone)
-
     def _erase(self, stone: Tombstone) -> None:
-        self._unsafe.discard(stone)
         if self._ssd is not None:
             self._ssd.erase(stone.name())
 

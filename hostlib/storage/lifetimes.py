@@ -59,8 +59,6 @@ class Lifetimes:
         self._order: list[Lifetime] = []
         """All of `_ends`, and what was replaced since, as a heap."""
         self._of_tenant: Counter[int] = Counter()
-        self._unsafe: set[Tombstone] = set()
-        """Those whose end is not known to be on the disk."""
         if ssd is not None:
             self._recover(ssd)
 
@@ -85,21 +83,11 @@ class Lifetimes:
         if self._ssd is None:
             done(None)
             return True
-        if is_new or (stone in self._unsafe and not self._ssd.when_noted(name, lambda error: None)):
-            self._note(self._ssd, self._ends[stone])
+        if is_new or self._ssd.refused_note(name):
+            self._ssd.note(name, _record(self._ends[stone]))
         if not self._ssd.when_noted(name, done):
             done(None)
         return True
-
-    def _note(self, ssd: SsdTier, lifetime: Lifetime) -> None:
-        """Have the disk know of a lifetime, unless another end takes its place meanwhile."""
-
-        def noted(error: DiskError | None) -> None:
-            if error is None and self._ends.get(lifetime.stone) == lifetime:
-                self._unsafe.discard(lifetime.stone)
-
-        self._unsafe.add(lifetime.stone)
-        ssd.note(lifetime.stone.name(ENDS), _record(lifetime), noted)
 
     def next_s(self) -> float | None:
         """Return when the next one ends; None if there is none."""
@@ -121,16 +109,17 @@ class Lifetimes:
         the disk until `forget`."""
         if self._ends.pop(stone, None) is None:
             return False
-        self._unsafe.discard(stone)
         self._of_tenant[stone.place.tenant] -= 1
         return True
 
     def forget(self, stone: Tombstone, error: DiskError | None) -> None:
-        """The write is deleted, and its tombstone is safe, or can't be: then the next start ends it again."""
+        """The write is deleted, and its tombstone is safe, or can't be: then the next start ends it again, if
+        the disk has its end."""
+        name = stone.name(ENDS)
         if error is not None:
             log.error("The end of a block's lifetime could not be written: %s", error)
-        elif self._ssd is not None:
-            self._ssd.erase(stone.name(ENDS))
+        if self._ssd is not None and (error is None or self._ssd.refused_note(name)):
+            self._ssd.erase(name)
 
     def _has_room(self, tenant: int) -> bool:
         return self._of_tenant[tenant] < min(MAX_OF_TENANT, MAX_LIFETIMES - len(self._ends))

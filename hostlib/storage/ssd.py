@@ -86,6 +86,8 @@ class SsdTier:
         """Oldest first."""
         self.notes: dict[bytes, bytes] = {}
         """What the disk had at the start that is no block, by name."""
+        self._unsafe_notes: set[bytes] = set()
+        """Names of notes that are not known to be on the disk."""
         self._recover()
 
     def __len__(self) -> int:
@@ -206,19 +208,29 @@ class SsdTier:
         self._commit.delete(place.name())
         self.on_gone(place, entry.length)
 
-    def note(self, name: bytes, record: bytes, done: Done | None = None) -> None:
-        """Keep a small record that is no block's, by a name that begins with NOTE; `done` as in `keep`.
-        When it is safe, so is all that was dropped before."""
+    def note(self, name: bytes, record: bytes) -> None:
+        """Keep a small record that is no block's, by a name that begins with NOTE. When it is safe, so is all
+        that was dropped before."""
+
+        def noted(error: DiskError | None) -> None:
+            if error is None and not self._commit.is_waiting(name):
+                self._unsafe_notes.discard(name)
+
+        self._unsafe_notes.add(name)
         self._commit.note(name, record)
-        if done is not None:
-            self._commit.when_safe(name, done)
+        self._commit.when_safe(name, noted)
 
     def when_noted(self, name: bytes, done: Done) -> bool:
         """Call `done` when a note that waits is safe; False if none waits."""
         return self._commit.when_safe(name, done)
 
+    def refused_note(self, name: bytes) -> bool:
+        """Return whether the disk did not take what was noted last, so that it has to be noted again."""
+        return name in self._unsafe_notes and not self._commit.is_waiting(name)
+
     def erase(self, name: bytes) -> None:
         """Forget a note."""
+        self._unsafe_notes.discard(name)
         self._commit.delete(name)
 
     def flush(self) -> None:
