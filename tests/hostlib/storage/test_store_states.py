@@ -49,8 +49,9 @@ class Node:
     ssd_bytes: int
     disk: SimulatedDisk = field(default_factory=SimulatedDisk)
     deleted: set[tuple[Place, int]] = field(default_factory=set)
-    safe: dict[Place, int] = field(default_factory=dict)
-    """Writes that were said to be safe, and did not leave since."""
+    safe: dict[Place, frozenset[int]] = field(default_factory=dict)
+    """Writes that were said to be safe, and did not leave since: several of one block where copies may have
+    taken its place."""
     safe_deleted: set[tuple[Place, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -71,7 +72,7 @@ class Node:
         def done(error: DiskError | None) -> None:
             found = self.store.find(place)
             if error is None and ssd is self.ssd and found is not None and found[1] == held[1]:
-                self.safe[place] = held[1]
+                self.safe[place] = frozenset([held[1]])
 
         self.store.when_safe(place, done)
 
@@ -79,7 +80,7 @@ class Node:
         tombstone, ssd = stone(place, write), self.ssd
         assert self.store.delete(tombstone)
         self.deleted.add((place, write))
-        if self.safe.get(place) == write:
+        if write in self.safe.get(place, ()):
             del self.safe[place]
 
         def done(error: DiskError | None) -> None:
@@ -97,7 +98,7 @@ class Node:
 
     def left(self) -> None:
         """Note what had to leave for want of room, of disk or memory."""
-        self.safe = {place: write for place, write in self.safe.items() if place in self.ssd}
+        self.safe = {place: writes for place, writes in self.safe.items() if place in self.ssd}
 
     def check(self) -> None:
         held: Counter[int] = Counter()
@@ -126,8 +127,8 @@ class Node:
         assert self.store._dram_used == in_dram
         assert in_dram <= self.dram_bytes or self.store.sizes()["dram"] == 1
         if self.ssd_bytes >= 2 * UNIT * len(PLACES):
-            for place, write in self.safe.items():
-                assert (self.store.find(place) or (0, 0))[1] == write
+            for place, writes in self.safe.items():
+                assert (self.store.find(place) or (0, 0))[1] in writes
 
 
 places, writes = st.sampled_from(PLACES), st.sampled_from(WRITES)
@@ -154,10 +155,12 @@ async def carry_out(node: Node, operation: tuple[object, ...]) -> None:
             if kind == "durable" and place in node.store:
                 node.make_safe(place)
         case ("copy", Place() as place, int(write)):
-            node.safe.pop(place, None)
+            fits = len(block(place, write).content) <= node.ssd_bytes
             node.store.replace(place, block(place, write), durable=True)
+            if place in node.safe:
+                node.safe[place] |= {write}
             held = node.store.find(place)
-            assert held is None or held[1] == write or (place, write) in node.deleted
+            assert held is None or held[1] == write or (place, write) in node.deleted or not fits
             if held is not None and held[1] == write:
                 node.make_safe(place)
         case ("delete", Place() as place, int(write)):
