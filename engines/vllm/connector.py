@@ -132,7 +132,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
         self._publishes = publishes(vllm_config)
         mooncake = self._settings.mooncake_events
         wants_events = self._publishes or mooncake is not None
-        self._events = make_events(vllm_config, self._layout.space) if wants_events else None
+        self._events = make_events(self._layout.space) if wants_events else None
         self._mooncake: MooncakeEvents | None = None
         self._scheduler: SchedulerSide | None = None
         self._worker: WorkerSide | None = None

@@ -8,7 +8,6 @@ from vllm.distributed.kv_events import MEDIUM_STORAGE, BlockRemoved, BlockStored
 from vllm.v1.core.kv_cache_utils import (
     generate_block_hash_extra_keys,
     maybe_convert_block_hash,
-    resolve_block_hashes,
     to_event_extra_keys,
 )
 
@@ -32,12 +31,11 @@ def publishes(config: VllmConfig) -> bool:
     return events is not None and bool(events.enable_kv_cache_events)
 
 
-def make_events(config: VllmConfig, space: KvSpace) -> PoolEvents:
+def make_events(space: KvSpace) -> PoolEvents:
     """Return what collects an engine's events."""
-    hash_tokens = config.cache_config.hash_block_size or space.block_tokens
 
     def describe(request: Request, number: int) -> Described | None:
-        return _describe(request, number, hash_tokens, space.block_tokens)
+        return _describe(request, number, space.block_tokens)
 
     return PoolEvents(describe, _removed, space.shard_count)
 
@@ -65,8 +63,8 @@ def _continues(last: Any, event: BlockStored | BlockRemoved) -> bool:
     return isinstance(event, BlockRemoved) or (is_behind and event.lora_name == last.lora_name)
 
 
-def _describe(request: Request, number: int, hash_tokens: int, block_tokens: int) -> Described | None:
-    hashes = resolve_block_hashes(request.block_hashes, hash_tokens, block_tokens)
+def _describe(request: Request, number: int, block_tokens: int) -> Described | None:
+    hashes = request.block_hashes  # of whole blocks, as always where all layers are of one group
     if number >= len(hashes):
         return None
     start, end = number * block_tokens, (number + 1) * block_tokens
