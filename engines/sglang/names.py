@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import Future
+from contextlib import suppress
 from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
@@ -58,6 +59,8 @@ OUTSIDE_ENVIRONMENT: Final = (
     "SGLANG_DEBUG_REVERT_PR", "SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_QWEN4_PLE_FILE_DIR",
 )  # fmt: skip
 """Environment variables by which code or weights come from elsewhere than SGLang and the model's folder."""
+CONFIGURATIONS: Final = ("config.json", "params.json")
+"""A model's own configuration; Mistral's models may have the second one, of which SGLang makes the first."""
 PLUGINS: Final = ("sglang.srt.platforms", "sglang.srt.plugins")
 PACKAGES: Final = ("sglang", "torch")
 MEDIA: Final = ("audio", "image", "mm_", "sound", "speech", "thinker", "video", "vision", "visual")
@@ -168,11 +171,12 @@ def _check_configuration(options: dict[str, Any]) -> None:
     That is so with rotary embeddings that SGLang chooses by the longest prompt of a batch, with code that is
     not in the model's folder, and with images and sounds, which callers may name as they like.
     """
+    folder = located(options["model_path"])
     try:
-        given = [json.loads((located(options["model_path"]) / "config.json").read_bytes())]
-        given.append(json.loads(options.get("json_model_override_args") or "{}"))
-    except FileNotFoundError:
-        return  # SGLang needs none for a single file of weights, whose models have no such embeddings
+        given = [json.loads(options.get("json_model_override_args") or "{}")]
+        for name in CONFIGURATIONS:
+            with suppress(FileNotFoundError):  # SGLang needs none for a single file of weights
+                given.append(json.loads((folder / name).read_bytes()))
     except (OSError, ValueError, RecursionError, TypeError) as error:
         raise KeySpaceError(f"the model's configuration can't be read: {error}") from None
     if set(rope_types(given)) & ROPES_OF_BATCH:
