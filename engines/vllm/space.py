@@ -139,12 +139,17 @@ def _check_ranks(config: VllmConfig) -> None:
 
 
 def _check_prefixes(config: VllmConfig) -> None:
-    """Raise KeySpaceError where vLLM may have turned its own prefix caching off.
+    """Raise KeySpaceError where vLLM can't compute behind a prefix, or may have turned prefix caching off.
 
     It does so where KV depends on more than the tokens before it, and where a kernel can't compute behind KV
     that is there already. For plain models on usual machines it does not, so there the user did.
     """
     model = config.model_config
+    if not getattr(model, "is_prefix_caching_supported", True):  # its user may have turned it on all the same
+        raise KeySpaceError(
+            "vLLM can't compute this model behind a prefix that is there already, as with pooling over all "
+            "tokens (MEAN, CLS, STEP): use it without the pool"
+        )
     is_plain = (
         model.runner_type == "generate"
         and set(model.architectures) <= PLAIN_MODELS

@@ -35,6 +35,7 @@ def space(
     ranks: int = 1,
     is_diffusion: bool = False,
     caches_prefixes: bool = True,
+    can_cache_prefixes: bool = True,
     architecture: str = "LlamaForCausalLM",
     runner: str = "generate",
     returns_experts: bool = False,
@@ -52,7 +53,11 @@ def space(
         diffusion_config=None,
         aux_output_config=SimpleNamespace(enabled=returns_experts),
         model_config=SimpleNamespace(
-            model=model, is_diffusion=is_diffusion, runner_type=runner, architectures=[architecture]
+            model=model,
+            is_diffusion=is_diffusion,
+            runner_type=runner,
+            architectures=[architecture],
+            is_prefix_caching_supported=can_cache_prefixes,
         ),
         cache_config=SimpleNamespace(cache_dtype=cache_dtype, enable_prefix_caching=caches_prefixes),
         compilation_config=SimpleNamespace(
@@ -154,6 +159,8 @@ def test_a_model_whose_prefixes_vllm_does_not_cache_is_refused() -> None:
         with pytest.raises(KeySpaceError, match="vLLM's prefix caching is off"):
             space("model", FULL, caches_prefixes=False, **other)
     assert space("model", FULL, caches_prefixes=False) == space("model", FULL)  # its user turned it off
+    with pytest.raises(KeySpaceError, match="behind a prefix"):  # its user turned it on
+        space("model", FULL, can_cache_prefixes=False, runner="pooling")
 
 
 @pytest.mark.parametrize(
