@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from engines.identity import in_background, loaded_identity, located, process_start_s
-from engines.model_configuration import entries, remote_code, rope_types
+from engines.model_configuration import ROPES_OF_LENGTH, entries, remote_code, rope_types
 from engines.paths import is_path
 from engines.software import library_environment, plugins, versions, without_name
 from hostlib.protocol.errors import KeySpaceError
@@ -65,7 +65,6 @@ PLUGINS: Final = ("sglang.srt.platforms", "sglang.srt.plugins")
 PACKAGES: Final = ("sglang", "torch")
 MEDIA: Final = ("audio", "image", "mm_", "sound", "speech", "thinker", "video", "vision", "visual")
 """Words in the configuration of models that take images or sounds."""
-ROPES_OF_BATCH: Final = {"longrope", "su"}
 POOL_PROPERTIES: Final = (
     "layout", "dtype", "page_size", "layer_num", "head_num", "head_dim", "v_head_dim", "kv_lora_rank",
     "qk_rope_head_dim", "kv_cache_dim", "start_layer", "end_layer", "size_per_token",
@@ -179,8 +178,11 @@ def _check_configuration(options: dict[str, Any]) -> None:
                 given.append(json.loads((folder / name).read_bytes()))
     except (OSError, ValueError, RecursionError, TypeError) as error:
         raise KeySpaceError(f"the model's configuration can't be read: {error}") from None
-    if set(rope_types(given)) & ROPES_OF_BATCH:
-        raise KeySpaceError("with LongRoPE, SGLang computes KV that depends on what else is in the batch")
+    if set(rope_types(given)) & set(ROPES_OF_LENGTH):
+        raise KeySpaceError(
+            "with a rotary embedding that is chosen by the length of prompts, KV depends on what else is in "
+            "the batch"
+        )
     if options.get("trust_remote_code") and any("--" in code for code in remote_code(given)):
         raise KeySpaceError("the model runs code from another place than its own folder")
     is_text = options.get("enable_multimodal") is False or options.get("language_model_only")

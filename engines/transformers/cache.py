@@ -12,7 +12,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from engines.model_configuration import rope_types
+from engines.model_configuration import ROPES_OF_LENGTH, rope_types
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hostlib.engine import BlockingPool
 
 
-ROPES_OF_LENGTH = ("dynamic", "longrope", "su")
-"""Rotary embeddings that transformers chooses by the length of the prompt."""
 KNOWN_CODE = ("torch", "transformers")
 """Packages whose code their version names."""
 INDIFFERENT = ("_name_or_path", "transformers_version", "use_cache")

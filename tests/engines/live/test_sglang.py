@@ -257,7 +257,9 @@ def test_long_rope_has_no_name_as_it_depends_on_the_batch(options: dict[str, obj
     with pytest.raises(KeySpaceError, match="depends on what else is in the batch"):
         name()
     configuration.write_text("{}")
-    options["json_model_override_args"] = json.dumps({"text_config": {"rope_scaling": {"rope_type": "su"}}})
+    options["json_model_override_args"] = json.dumps(
+        {"text_config": {"rope_scaling": {"rope_type": "dynamic"}}}
+    )
     with pytest.raises(KeySpaceError, match="depends on what else is in the batch"):
         name()
 
