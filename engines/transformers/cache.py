@@ -147,7 +147,11 @@ def _check_inputs(model: PreTrainedModel) -> None:
             "tokens, which keys do not have: use this model without the pool"
         )
     modules = dict(model.named_modules(), **{"the configuration": model.config})
-    names = [name for name, one in modules.items() if getattr(one, "is_causal", True) is False]
+    names = [
+        name
+        for name, one in modules.items()
+        if getattr(one, "is_causal", True) is False or name.endswith(("encoder_attn", "crossattention"))
+    ]
     if names:
         raise KeySpaceError(
             f"attention that is not causal ({names[0]}) sees tokens that come later, or those of an encoder: "

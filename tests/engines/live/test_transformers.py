@@ -37,6 +37,8 @@ from transformers import (
     PreTrainedModel,
     RoFormerConfig,
     RoFormerForCausalLM,
+    TrOCRConfig,
+    TrOCRForCausalLM,
 )
 from transformers.cache_utils import QuantizedLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -319,8 +321,12 @@ def test_a_model_that_says_nowhere_what_its_tokens_see_is_tried(
         (lambda: BertLMHeadModel(BertConfig(**SMALL)), "sees tokens that come later"),
         (lambda: gpt2(add_cross_attention=True), "crossattention.* those of an encoder"),
         (bart, "encoder_attn.* those of an encoder"),
+        (
+            lambda: TrOCRForCausalLM(TrOCRConfig(vocab_size=128, d_model=32, decoder_layers=1)),
+            "encoder_attn.* those of an encoder",
+        ),
     ],
-    ids=["images", "is_causal", "bidirectional", "encoder", "cross", "decoder"],
+    ids=["images", "is_causal", "bidirectional", "encoder", "cross", "decoder", "decoder that says nothing"],
 )
 def test_a_model_whose_kv_depends_on_more_than_the_tokens_before_is_refused(
     make: Callable[[], PreTrainedModel], why: str
