@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+ROPES_OF_LENGTH: Final = ("dynamic", "longrope", "su")
+"""Rotary embeddings that transformers chooses by the longest prompt of a batch, whoever else is in it."""
 OTHER_MODELS: Final = ("audio_model_id", "text_model_id")
 """Entries that name a model of whose weights this one consists, beside those in its folder (Ultravox)."""
 

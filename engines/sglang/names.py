@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import Future
+from contextlib import suppress
 from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from engines.identity import in_background, loaded_identity, located, process_start_s
-from engines.model_configuration import entries, remote_code, rope_types
+from engines.model_configuration import ROPES_OF_LENGTH, entries, remote_code, rope_types
 from engines.paths import is_path
 from engines.software import library_environment, plugins, versions, without_name
 from hostlib.protocol.errors import KeySpaceError
@@ -58,11 +59,12 @@ OUTSIDE_ENVIRONMENT: Final = (
     "SGLANG_DEBUG_REVERT_PR", "SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_QWEN4_PLE_FILE_DIR",
 )  # fmt: skip
 """Environment variables by which code or weights come from elsewhere than SGLang and the model's folder."""
+CONFIGURATIONS: Final = ("config.json", "params.json")
+"""A model's own configuration; Mistral's models may have the second one, of which SGLang makes the first."""
 PLUGINS: Final = ("sglang.srt.platforms", "sglang.srt.plugins")
 PACKAGES: Final = ("sglang", "torch")
 MEDIA: Final = ("audio", "image", "mm_", "sound", "speech", "thinker", "video", "vision", "visual")
 """Words in the configuration of models that take images or sounds."""
-ROPES_OF_BATCH: Final = {"longrope", "su"}
 POOL_PROPERTIES: Final = (
     "layout", "dtype", "page_size", "layer_num", "head_num", "head_dim", "v_head_dim", "kv_lora_rank",
     "qk_rope_head_dim", "kv_cache_dim", "start_layer", "end_layer", "size_per_token",
@@ -168,15 +170,19 @@ def _check_configuration(options: dict[str, Any]) -> None:
     That is so with rotary embeddings that SGLang chooses by the longest prompt of a batch, with code that is
     not in the model's folder, and with images and sounds, which callers may name as they like.
     """
+    folder = located(options["model_path"])
     try:
-        given = [json.loads((located(options["model_path"]) / "config.json").read_bytes())]
-        given.append(json.loads(options.get("json_model_override_args") or "{}"))
-    except FileNotFoundError:
-        return  # SGLang needs none for a single file of weights, whose models have no such embeddings
+        given = [json.loads(options.get("json_model_override_args") or "{}")]
+        for name in CONFIGURATIONS:
+            with suppress(FileNotFoundError):  # SGLang needs none for a single file of weights
+                given.append(json.loads((folder / name).read_bytes()))
     except (OSError, ValueError, RecursionError, TypeError) as error:
         raise KeySpaceError(f"the model's configuration can't be read: {error}") from None
-    if set(rope_types(given)) & ROPES_OF_BATCH:
-        raise KeySpaceError("with LongRoPE, SGLang computes KV that depends on what else is in the batch")
+    if set(rope_types(given)) & set(ROPES_OF_LENGTH):
+        raise KeySpaceError(
+            "with a rotary embedding that is chosen by the length of prompts, KV depends on what else is in "
+            "the batch"
+        )
     if options.get("trust_remote_code") and any("--" in code for code in remote_code(given)):
         raise KeySpaceError("the model runs code from another place than its own folder")
     is_text = options.get("enable_multimodal") is False or options.get("language_model_only")

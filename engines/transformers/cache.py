@@ -12,7 +12,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from engines.model_configuration import rope_types
+from engines.model_configuration import ROPES_OF_LENGTH, rope_types
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from hostlib.engine import BlockingPool
 
 
-ROPES_OF_LENGTH = ("dynamic", "longrope", "su")
-"""Rotary embeddings that transformers chooses by the length of the prompt."""
 KNOWN_CODE = ("torch", "transformers")
 """Packages whose code their version names."""
 INDIFFERENT = ("_name_or_path", "transformers_version", "use_cache")
 """Entries of a model's configuration that do not change its KV."""
+TRIED_TOKENS = 8
+"""Number of tokens in each half of the prompts with which a model is tried."""
 
 
 def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpace:
@@ -42,6 +42,7 @@ def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpa
     _check_cache(config)
     _check_rope(config)
     _check_inputs(model)
+    _try_prefix(model)
     layers, heads, head = _shape(config)
     return KvSpace(
         name=name,
@@ -146,12 +147,46 @@ def _check_inputs(model: PreTrainedModel) -> None:
             "tokens, which keys do not have: use this model without the pool"
         )
     modules = dict(model.named_modules(), **{"the configuration": model.config})
-    names = [name for name, one in modules.items() if getattr(one, "is_causal", True) is False]
+    names = [
+        name
+        for name, one in modules.items()
+        if getattr(one, "is_causal", True) is False or name.endswith(("encoder_attn", "crossattention"))
+    ]
     if names:
         raise KeySpaceError(
             f"attention that is not causal ({names[0]}) sees tokens that come later, or those of an encoder: "
             "use this model without the pool"
         )
+
+
+def _try_prefix(model: PreTrainedModel) -> None:
+    """Raise KeySpaceError for a model that gives a prompt's first tokens other KV where others follow.
+
+    Some say so nowhere (CPM-Ant, BigBird), so two prompts are computed that differ in their second half.
+    """
+    half = torch.arange(TRIED_TOKENS, device=model.device)
+    caches = [DynamicCache(config=model.config) for _ in range(2)]
+    try:
+        vocabulary = model.config.get_text_config().vocab_size
+        with torch.no_grad():
+            for number, cache in enumerate(caches, 1):
+                prompt = torch.cat([half, half + number * TRIED_TOKENS]) + vocabulary // 2
+                model(prompt[None] % vocabulary, past_key_values=cache)
+    except Exception as error:  # of any kind: which one differs between models
+        raise KeySpaceError(f"the model can't be tried with a DynamicCache: {error!r}") from None
+    if any(cache.get_seq_length() != 2 * TRIED_TOKENS for cache in caches):
+        raise KeySpaceError("the model's cache does not have one entry for each token of the prompt")
+    begins = [
+        [kind[:, :, :TRIED_TOKENS].float() for layer in cache.layers for kind in (layer.keys, layer.values)]
+        for cache in caches
+    ]
+    for one, other in zip(*begins, strict=True):
+        tolerance = 8 * torch.finfo(model.dtype).eps * float(one.abs().max())
+        if not bool(((one - other).abs() <= tolerance).all()):
+            raise KeySpaceError(
+                "the KV of a prompt's first tokens depends on those behind them: use this model without the "
+                "pool"
+            )
 
 
 def _shape(config: Any) -> tuple[int, int, int]:

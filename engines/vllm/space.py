@@ -14,6 +14,7 @@ from vllm.platforms import current_platform
 from vllm.v1.executor import Executor, UniProcExecutor
 from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
 
+from engines.model_configuration import ROPES_OF_LENGTH, rope_types
 from hostlib.engine import KvSpace, PoolConfig
 from hostlib.engine.space import UNNAMED
 from hostlib.protocol.errors import ConfigError, KeySpaceError
@@ -100,6 +101,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
             "with 'fail', a block that the pool has lost would fail the request"
         )
     _check_prefixes(config)
+    _check_rope(config.model_config)
     group = _only_group(kv_cache)
     names = tuple(group.layer_names)
     _check_sinks(config, names)
@@ -139,12 +141,17 @@ def _check_ranks(config: VllmConfig) -> None:
 
 
 def _check_prefixes(config: VllmConfig) -> None:
-    """Raise KeySpaceError where vLLM may have turned its own prefix caching off.
+    """Raise KeySpaceError where vLLM can't compute behind a prefix, or may have turned this off.
 
     It does so where KV depends on more than the tokens before it, and where a kernel can't compute behind KV
     that is there already. For plain models on usual machines it does not, so there the user did.
     """
     model = config.model_config
+    if not getattr(model, "is_prefix_caching_supported", True):  # its user may have turned it on all the same
+        raise KeySpaceError(
+            "vLLM can't compute this model behind a prefix that is there already, as with pooling over all "
+            "tokens (MEAN, CLS, STEP): use it without the pool"
+        )
     is_plain = (
         model.runner_type == "generate"
         and set(model.architectures) <= PLAIN_MODELS
@@ -155,6 +162,19 @@ def _check_prefixes(config: VllmConfig) -> None:
         raise KeySpaceError(
             "vLLM's prefix caching is off: turn it on (enable_prefix_caching). If vLLM turns it off itself, "
             "KV of this model or backend can't be used again: use it without the pool"
+        )
+
+
+def _check_rope(model: Any) -> None:
+    """Raise KeySpaceError where a prompt's KV depends on the lengths of those that are computed beside it.
+
+    vLLM's own models choose a rotary embedding once, by `max_model_len`; those of transformers in each step.
+    """
+    found = set(rope_types(model.hf_config.to_dict())) & set(ROPES_OF_LENGTH)
+    if found and model.using_transformers_backend():
+        raise KeySpaceError(
+            f"with a rotary embedding of type {min(found)!r}, a model of transformers (model_impl) computes "
+            "KV that depends on the longest prompt in the batch: use it without the pool"
         )
 
 

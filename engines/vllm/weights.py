@@ -78,7 +78,8 @@ def _check_source(model: Any, load: Any) -> None:
     if others:
         raise KeySpaceError(f"parts of {model.model} have the weights of {', '.join(others)}")
     code = list(remote_code(configuration))
-    if model.trust_remote_code and ("--" in str(code) or (code and model.code_revision is not None)):
+    is_elsewhere = model.code_revision is not None or bool(getattr(model, "hf_config_path", None))
+    if model.trust_remote_code and ("--" in str(code) or (code and is_elsewhere)):
         raise KeySpaceError(f"{model.model} runs code from another place than its own folder: {code}")
     overrides = model.hf_overrides
     if isinstance(overrides, dict) and overrides.get("quantization_config_file") is not None:

@@ -257,7 +257,9 @@ def test_long_rope_has_no_name_as_it_depends_on_the_batch(options: dict[str, obj
     with pytest.raises(KeySpaceError, match="depends on what else is in the batch"):
         name()
     configuration.write_text("{}")
-    options["json_model_override_args"] = json.dumps({"text_config": {"rope_scaling": {"rope_type": "su"}}})
+    options["json_model_override_args"] = json.dumps(
+        {"text_config": {"rope_scaling": {"rope_type": "dynamic"}}}
+    )
     with pytest.raises(KeySpaceError, match="depends on what else is in the batch"):
         name()
 
@@ -284,6 +286,17 @@ def test_a_model_whose_own_configuration_leaves_doubts_has_no_name(
             name()
     else:
         assert name()
+
+
+def test_the_configuration_of_mistrals_own_format_counts(options: dict[str, object], tmp_path: Path) -> None:
+    """SGLang reads Mistral Large 3 from `params.json`, whether there is a `config.json` or not."""
+    (tmp_path / "one" / "params.json").write_text(json.dumps({"dim": 64, "vision_encoder": {}}))
+    for written in (False, True):
+        if written:
+            (tmp_path / "one" / "config.json").write_text("{}")
+        time.sleep(0.05)
+        with pytest.raises(KeySpaceError, match="names of their own for images"):
+            name()
 
 
 def test_a_model_with_more_than_the_kv_of_each_token_is_refused(pool_settings: dict[str, object]) -> None:

@@ -35,6 +35,9 @@ def space(
     ranks: int = 1,
     is_diffusion: bool = False,
     caches_prefixes: bool = True,
+    can_cache_prefixes: bool = True,
+    rope: str = "default",
+    is_of_transformers: bool = False,
     architecture: str = "LlamaForCausalLM",
     runner: str = "generate",
     returns_experts: bool = False,
@@ -52,7 +55,13 @@ def space(
         diffusion_config=None,
         aux_output_config=SimpleNamespace(enabled=returns_experts),
         model_config=SimpleNamespace(
-            model=model, is_diffusion=is_diffusion, runner_type=runner, architectures=[architecture]
+            model=model,
+            is_diffusion=is_diffusion,
+            runner_type=runner,
+            architectures=[architecture],
+            is_prefix_caching_supported=can_cache_prefixes,
+            hf_config=SimpleNamespace(to_dict=lambda: {"rope_parameters": {"rope_type": rope}}),
+            using_transformers_backend=lambda: is_of_transformers,
         ),
         cache_config=SimpleNamespace(cache_dtype=cache_dtype, enable_prefix_caching=caches_prefixes),
         compilation_config=SimpleNamespace(
@@ -154,6 +163,17 @@ def test_a_model_whose_prefixes_vllm_does_not_cache_is_refused() -> None:
         with pytest.raises(KeySpaceError, match="vLLM's prefix caching is off"):
             space("model", FULL, caches_prefixes=False, **other)
     assert space("model", FULL, caches_prefixes=False) == space("model", FULL)  # its user turned it off
+    with pytest.raises(KeySpaceError, match="behind a prefix"):  # its user turned it on
+        space("model", FULL, can_cache_prefixes=False, runner="pooling")
+
+
+@pytest.mark.parametrize("rope", ["dynamic", "longrope"])
+def test_a_model_whose_kv_depends_on_other_prompts_of_its_batch_is_refused(rope: str) -> None:
+    """vLLM's own models choose such an embedding once, those of transformers in each step."""
+    space("model", FULL, rope=rope)
+    space("model", FULL, is_of_transformers=True)
+    with pytest.raises(KeySpaceError, match=f"{rope}.* depends on the longest prompt in the batch"):
+        space("model", FULL, rope=rope, is_of_transformers=True)
 
 
 @pytest.mark.parametrize(

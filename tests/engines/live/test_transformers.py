@@ -15,6 +15,10 @@ from transformers import (
     BartForCausalLM,
     BertConfig,
     BertLMHeadModel,
+    BigBirdConfig,
+    BigBirdForCausalLM,
+    CpmAntConfig,
+    CpmAntForCausalLM,
     DeepseekV2Config,
     DeepseekV2ForCausalLM,
     DynamicCache,
@@ -28,7 +32,13 @@ from transformers import (
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
     PreTrainedModel,
+    RoFormerConfig,
+    RoFormerForCausalLM,
+    TrOCRConfig,
+    TrOCRForCausalLM,
 )
 from transformers.cache_utils import QuantizedLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -270,6 +280,38 @@ def bart() -> PreTrainedModel:
     )  # fmt: skip
 
 
+def cpm_ant() -> PreTrainedModel:
+    """Its tokens see all others, and its cache begins with tokens of its own."""
+    return CpmAntForCausalLM(
+        CpmAntConfig(
+            vocab_size=128, hidden_size=64, num_attention_heads=4, dim_head=16, dim_ff=64, num_hidden_layers=2
+        )
+    )  # fmt: skip
+
+
+def openai_gpt() -> PreTrainedModel:
+    """It has no cache, so that nothing would ever be stored."""
+    return OpenAIGPTLMHeadModel(OpenAIGPTConfig(vocab_size=128, n_embd=64, n_layer=2, n_head=4))
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: BigBirdForCausalLM(BigBirdConfig(**SMALL)), "first tokens depends on those behind"),
+        (lambda: RoFormerForCausalLM(RoFormerConfig(**SMALL)), "first tokens depends on those behind"),
+        (cpm_ant, "one entry for each token"),
+        (openai_gpt, "one entry for each token|can't be tried"),
+    ],
+    ids=["big_bird", "roformer", "cpmant", "without a cache"],
+)
+def test_a_model_that_says_nowhere_what_its_tokens_see_is_tried(
+    make: Callable[[], PreTrainedModel], why: str
+) -> None:
+    torch.manual_seed(1)
+    with pytest.raises(KeySpaceError, match=why):
+        cache.kv_space(make().eval(), "tiny")
+
+
 @pytest.mark.parametrize(
     ("make", "why"),
     [
@@ -279,8 +321,12 @@ def bart() -> PreTrainedModel:
         (lambda: BertLMHeadModel(BertConfig(**SMALL)), "sees tokens that come later"),
         (lambda: gpt2(add_cross_attention=True), "crossattention.* those of an encoder"),
         (bart, "encoder_attn.* those of an encoder"),
+        (
+            lambda: TrOCRForCausalLM(TrOCRConfig(vocab_size=128, d_model=32, decoder_layers=1)),
+            "encoder_attn.* those of an encoder",
+        ),
     ],
-    ids=["images", "is_causal", "bidirectional", "encoder", "cross", "decoder"],
+    ids=["images", "is_causal", "bidirectional", "encoder", "cross", "decoder", "decoder that says nothing"],
 )
 def test_a_model_whose_kv_depends_on_more_than_the_tokens_before_is_refused(
     make: Callable[[], PreTrainedModel], why: str

@@ -16,7 +16,7 @@ from transformers import GptOssConfig, GptOssForCausalLM
 from vllm.triton_utils import HAS_TRITON
 
 from engines.conformance.connectors.process import free_port
-from engines.conformance.models import make_all
+from engines.conformance.models import LONGROPE, make_all
 from engines.conformance.weights import write_adapter
 from experiments.engines import model
 from tests.engines.live.conftest import Home
@@ -335,6 +335,16 @@ def test_sinks_beside_windows_are_refused(start: Start, home: Home, tmp_path: Pa
     engine = start(folder, transfer=transfer(home))
     assert engine.failure is not None
     assert "attention sinks beside sliding windows" in engine.failure
+
+
+def test_rotary_embeddings_that_transformers_chooses_by_the_batch_are_refused(
+    start: Start, home: Home, tmp_path: Path
+) -> None:
+    """A prompt of 230 tokens found KV that was computed in one of 800: log-probabilities differed by 0.7."""
+    make_all(tmp_path, 1)
+    engine = start(tmp_path / LONGROPE, transfer=transfer(home), model_impl="transformers")
+    assert engine.failure is not None
+    assert "depends on the longest prompt in the batch" in engine.failure
 
 
 def test_drafts_with_kv_of_their_own_are_refused(start: Start, home: Home, tiny: Path) -> None:

@@ -100,6 +100,14 @@ def test_files_written_after_the_engine_started_have_no_name(tmp_path: Path) -> 
             },
             "runs code from another place",
         ),
+        (
+            {
+                "trust_remote_code": True,
+                "hf_config": hf_config(auto_map={"AutoConfig": "configuration_m.Own"}),
+                "hf_config_path": "/another/folder",
+            },
+            "runs code from another place",
+        ),
         ({"load_format": "gguf"}, "not read from the model's files"),
         ({"hf_config": hf_config(text_model_id="some/llama")}, "have the weights of some/llama"),
         (
