@@ -95,7 +95,7 @@ class Fetch:
     started_s: float | None = None
     """When the first request left."""
     first_sequence: int = 0
-    """Its number."""
+    """Its number; before that, one that no earlier request has."""
     probed_s: float = 0.0
     """When length and write were known."""
     waits_until_s: float | None = None
