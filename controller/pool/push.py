@@ -149,7 +149,6 @@ class Push:
         self._hits.clear()
         for prefix in self._prefixes.values():
             prefix.group = frozenset()
-            prefix.asked.clear()
 
     # What is done about it.
 

@@ -23,6 +23,7 @@ from hostlib.protocol.block import (
     decode_record,
     encode_record,
     read_header,
+    taken_bytes,
 )
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import NOTE
@@ -170,7 +171,7 @@ class SsdTier:
         """Hold these from the start, oldest first; blocking."""
         batch: list[tuple[bytes, bytes | None]] = []
         for place, block in blocks:
-            if place in self._entries or not self._make_room(block.length):
+            if place in self._entries or not self._make_room(taken_bytes(block.length)):
                 continue
             self._age += 1
             self._insert(place, _Entry(block.length, None))
@@ -184,7 +185,7 @@ class SsdTier:
     def drop(self, place: Place) -> None:
         """Forget a block."""
         entry = self._entries.pop(place)
-        self._bytes -= entry.length
+        self._bytes -= taken_bytes(entry.length)
         self._commit.delete(place.name())
         self.on_gone(place, entry.length)
 
@@ -223,7 +224,7 @@ class SsdTier:
             length, written = block.length, None
         else:
             length, written = len(block.content), _Written(block.write, block.tag(0))
-        if not self._make_room(length):
+        if not self._make_room(taken_bytes(length)):
             if done is not None:
                 done(DiskFullError(f"{length} bytes do not fit a tier of {self.capacity_bytes}"))
             return False
@@ -235,7 +236,7 @@ class SsdTier:
         def committed(error: DiskError | None) -> None:
             if error is not None and self._entries.get(place) is entry:
                 del self._entries[place]
-                self._bytes -= entry.length
+                self._bytes -= taken_bytes(entry.length)
                 self.on_gone(place, entry.length)
 
         self._commit.when_safe(name, committed)
@@ -271,7 +272,7 @@ class SsdTier:
 
     def _insert(self, place: Place, entry: _Entry) -> None:
         self._entries[place] = entry
-        self._bytes += entry.length
+        self._bytes += taken_bytes(entry.length)
 
     def _recover(self) -> None:
         """Learn what is on the disk; records that are damaged or not of this format are deleted."""
