@@ -430,5 +430,5 @@ async def test_short_blocks_that_wait_for_a_disk_are_bounded() -> None:
     tier = SsdTier(SimulatedDisk(), 1 << 20, run=commit_in_virtual_time)
     options = StoreOptions(max_waiting_bytes=most * LEAST_BYTES)
     store = BlockStore(1 << 20, tier, derivation(SEAL), options)
-    kept = [store.put_fragment(*puts(number, b"x", durable=True)).kept for number in range(2 * most)]
+    kept = [store.put_fragment(puts(number, b"x", durable=True)[0]).kept for number in range(2 * most)]
     assert most / 2 < kept.count(Kept.COMMITTING) <= most + 1
