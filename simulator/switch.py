@@ -58,10 +58,10 @@ Place = bytes | tuple[bytes, int]
 
 
 class _Claim:
-    __slots__ = ("since_s", "waiters")
+    __slots__ = ("asker", "since_s", "waiters")
 
-    def __init__(self, since_s: float, waiter: str) -> None:
-        self.since_s = since_s
+    def __init__(self, since_s: float, waiter: str, asker: str) -> None:
+        self.since_s, self.asker = since_s, asker
         self.waiters = [waiter]
 
 
@@ -162,6 +162,8 @@ class Switch:
                     continue
             place: Place = ask.block.claim if part == PROBE else (ask.block.claim, part)
             claim = None if ask.fill else pending.get(place)
+            if claim is not None and not reply.copy and claim.asker != ask.asker:
+                claim = None  # of another question
             waiters: Sequence[str] = ()
             if claim is not None:
                 if merging:
@@ -308,12 +310,12 @@ class Switch:
             if self._options.merging and now_s - claim.since_s < self._options.pending_timeout_s:
                 self.stats.merged += ask.fragments
                 return True
-            claim.since_s = now_s
+            claim.since_s, claim.asker = now_s, ask.asker
             del self._pending[place]
             self._pending[place] = claim
             self.stats.retried += ask.fragments if self._options.merging else 0
         elif len(self._pending) < self._options.pending_cells or self._drop_stale(now_s):
-            self._pending[place] = _Claim(now_s, neighbour)
+            self._pending[place] = _Claim(now_s, neighbour, ask.asker)
         else:
             self.stats.unmerged += ask.fragments
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address
-from typing import Final
+from typing import Final, cast
 
 from controller.block_id import key_of
 from controller.config import ON_THE_WAY, PoolSize, PushOptions, Thresholds
@@ -26,7 +26,7 @@ from controller.operations import (
     SetThreshold,
     Subscription,
 )
-from controller.policies import Event, Found, Hits, HomeLoad, Lost, Miss, Policy
+from controller.policies import Admit, Event, Found, Hits, HomeLoad, Lost, Miss, Policy
 from controller.policies.eviction_action import EvictionAction
 from controller.pool.block_history import BlockHistory
 from controller.pool.decisions import Decisions, Leaving
@@ -97,7 +97,10 @@ class Pool:
         self._expectations = Expectations(self._known, self._home_of, thresholds.max_digests_per_s)
         self._hits = HitMeter()
         share = thresholds.tenant_share
-        self._quota = Quota(int(share * size.blocks) if share < 1 else None)
+        self._quota = Quota()
+        if share < 1:  # of what there is of both, but a block at least
+            slots = max(size.fragments, int(share * size.usable_slots))
+            self._quota = Quota(int(share * size.blocks), slots)
         self._hints = PoolHints(size.usable_slots, thresholds.max_digests_per_s, self)
         self._decisions, self._leaving = Decisions(), Leaving()
 
@@ -150,8 +153,7 @@ class Pool:
             self.counts.misfits += 1
         elif not self._admits(miss):
             self.counts.elsewhere += 1
-        elif miss.block not in self.policy:
-            self._make_room_in_quota(miss.block, now_s)
+        elif miss.block not in self.policy and self._makes_room_in_quota(miss.block, miss.fragments, now_s):
             parent, home = self._known.parent_of(miss), int(self._home(miss.block))
             place = miss.depth, miss.chain_blocks, parent, times, home
             recompute_s = miss.recompute_ms / 1000 * self._residual.speed
@@ -168,12 +170,18 @@ class Pool:
         """Return the number of resident blocks of each tenant."""
         return self._quota.held()
 
-    def _make_room_in_quota(self, block: bytes, now_s: float) -> None:
-        """Have a tenant that holds as much as it may give up a block of its own for a new one."""
-        victim = self._quota.victim_for(block)
-        if victim is not None and victim in self.policy:
-            self.counts.over_quota += 1
-            self._give_up(victim, now_s)
+    def _makes_room_in_quota(self, block: bytes, fragments: int, now_s: float) -> bool:
+        """Have a tenant that holds as much as it may give up blocks of its own for a new one; whether there
+        is room then. What is to be entered, or on its way out, can't be given up."""
+        if self._quota.has_room(block, fragments):
+            return True
+        for victim in self._quota.oldest(block):
+            if victim in self.policy and victim in self.resident:
+                self.counts.over_quota += 1
+                self._give_up(victim, now_s)
+                if self._quota.has_room(block, fragments):
+                    return True
+        return False
 
     def subscribed(self, subscription: Subscription, now_s: float) -> None:
         """Take a node's wish for more of the prefix that it asks for."""
@@ -299,7 +307,7 @@ class Pool:
         if not 0 < entry.fragments <= self._most_fragments or not self.slots.claim(slots):
             return False
         self.resident[entry.key] = slots
-        self._quota.entered(entry.key)
+        self._quota.entered(entry.key, entry.fragments)
         self._hits.started(entry.key, entry.base_slot, entry.fragments, settled=False)
         return True
 
@@ -308,9 +316,16 @@ class Pool:
         if self._log is not None:
             self._log(event)
         for decision in self.policy.handle(event):
+            key = cast("bytes", decision.key)
+            if isinstance(decision, Admit):
+                self._quota.entered(key, self._fragments(key))
+            elif key not in self.resident:
+                self._quota.left(key)
             if (stays := self._decisions.note(decision, self.resident)) is not None:
                 self.reclaims.cancel(stays)
                 self._leaving.keep(stays)
+        if isinstance(event, Lost) and event.key not in self.resident:
+            self._quota.left(cast("bytes", event.key))
 
     def _carry_out(self, now_s: float) -> None:
         finished = self._leaving.take()
@@ -426,7 +441,7 @@ class Pool:
         self.block_history.admitted(install.key, self._depth(install.key), now_s)
         slots = Slots(install.base_slot, install.generation, install.fragments)
         self.resident[install.key] = slots
-        self._quota.entered(install.key)
+        self._quota.entered(install.key, install.fragments)
         is_fetched = self._thresholds.fill != ON_THE_WAY and not self._is_expected(install.key)
         if is_fetched and self._stores:
             home = self._home(install.key)

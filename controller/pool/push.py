@@ -95,10 +95,14 @@ class Push:
             of_parent = _name(key, parent)
             root = self._roots.get(of_parent, of_parent)
         self._roots[own] = root
+        if key in self._places and self._places[key].root != root:
+            self._asked_no_more(key)
         self._places[key] = _Place(root, parent)
         self._places.move_to_end(key)
         if len(self._places) > MAX_PLACES:
-            oldest, _ = self._places.popitem(last=False)
+            oldest = next(iter(self._places))
+            self._asked_no_more(oldest)
+            del self._places[oldest]
             self._roots.pop(_name(oldest, fingerprint(key_of(oldest))), None)
 
     def subscribed(self, key: bytes, parent: int, port: int, now_s: float) -> None:
@@ -131,9 +135,13 @@ class Push:
     def removed(self, key: bytes) -> None:
         """Note that a block left the pool."""
         self._hits.pop(key, None)
+        self._asked_no_more(key)
+        self._jobs = deque(job for job in self._jobs if job.key != key)
+
+    def _asked_no_more(self, key: bytes) -> None:
+        """A block is no part of the prefix any more that it was asked for in."""
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked.pop(key, None)
-        self._jobs = deque(job for job in self._jobs if job.key != key)
 
     def clear(self) -> None:
         """Nothing is known of the switch's groups and blocks any more: they are not there. Leases stay."""

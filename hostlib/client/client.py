@@ -133,8 +133,8 @@ class Client:
         filled.
 
         Each fragment is copied from the packet to its place, nothing is copied after that, unless another
-        task is fetching the block already. Raises BlockTooLongError if the block does not fit, else as `get`;
-        what the buffer holds then is undefined.
+        task fetches the block, too. Raises BlockTooLongError if the block does not fit, else as `get`; what
+        the buffer holds then is undefined. Nothing is written to it after the call.
         """
         if buffer.readonly or buffer.itemsize != 1 or not buffer.contiguous:
             raise ValueError("the buffer must be writable, contiguous and of bytes")
@@ -144,9 +144,10 @@ class Client:
         fetch.certain = True
         fetch.waiters += 1
         try:
-            return await asyncio.shield(fetch.future)
+            fetched = await asyncio.shield(fetch.future)
         finally:
             self._leave(fetch)
+        return _copied(fetched, buffer) if fetch.target is None else fetched
 
     async def get_chain(self, blocks: Sequence[BlockRef]) -> FetchedChain:
         """Fetch the longest available prefix of a chain.
@@ -364,6 +365,7 @@ class Client:
             fetch = self._fetches.open(block)
         else:
             self.stats.blocks_joined += 1
+            fetch.share()
         fetch.waiters += 1
         return fetch
 

@@ -47,6 +47,8 @@ class _Question:
     """What one storage node is asked about one block, until it answers."""
 
     future: asyncio.Future[wire.Message]
+    first_sequence: int
+    """A number that no earlier question has."""
     takes: Callable[[wire.Message], bool]
 
 
@@ -74,7 +76,6 @@ class Deletions:
         self._exchange, self._seal = exchange, seal
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._questions: dict[tuple[str, bytes], list[_Question]] = {}
-        self._sequence = 0
         exchange.handlers[wire.OP_DELETED] = self.on_reply
 
     async def delete(self, block: BlockRef) -> bool:
@@ -108,7 +109,9 @@ class Deletions:
     def on_reply(self, message: wire.Message, address: str, now_s: float) -> None:
         """A VALUE, NOT_FOUND, REFUSED or DELETED that may be about a block that is being deleted."""
         for question in self._questions.get((address, message.key), ()):
-            if message.tenant == self._seal.tenant and not question.future.done() and question.takes(message):
+            if message.tenant != self._seal.tenant or question.future.done():
+                continue
+            if not wire.is_of_before(message, question.first_sequence) and question.takes(message):
                 question.future.set_result(message._replace(value=bytes(message.value)))
 
     def close(self) -> None:
@@ -198,9 +201,8 @@ class Deletions:
             return reply.op == wire.OP_VALUE or (reply.op == wire.OP_NOT_FOUND and not reply.content)
 
         def encode(again: int) -> bytes:
-            self._sequence = (self._sequence + 1) & 0xFFFFFFFF
             retry = wire.FLAG_RETRY if again else 0
-            return wire.encode(message._replace(sequence=self._sequence, flags=flags | retry))
+            return wire.encode(message._replace(sequence=self._exchange.number(), flags=flags | retry))
 
         reply = await self._ask(block.key, node, encode, takes)
         if reply is None:
@@ -223,8 +225,7 @@ class Deletions:
             return (reply.op == wire.OP_DELETED or is_refusal) and reply.content == stone.write
 
         def encode(again: int) -> bytes:
-            self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-            return delete_message(stone, deletion.stones[stone], self._sequence, epoch)
+            return delete_message(stone, deletion.stones[stone], self._exchange.number(), epoch)
 
         reply = await self._ask(deletion.block.key, node, encode, takes)
         if reply is None:
@@ -252,8 +253,7 @@ class Deletions:
             )
 
         def encode(again: int) -> bytes:
-            self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-            return delete_message(stone, deletion.stones[stone], self._sequence)
+            return delete_message(stone, deletion.stones[stone], self._exchange.number())
 
         try:
             await self._ask(deletion.block.key, controller, encode, takes, POOLS_S)
@@ -269,7 +269,7 @@ class Deletions:
         patience_s: float = PATIENCE_S,
     ) -> wire.Message | None:
         """The answer of a storage node or the controller; None if the list says by now that it is down."""
-        question = _Question(self._exchange.new_future(key), takes)
+        question = _Question(self._exchange.new_future(key), self._exchange.next_sequence, takes)
         place = (node, key)
         self._questions.setdefault(place, []).append(question)
         until_s, wait_s, tries = self._exchange.loop.time() + patience_s, AGAIN_S, 0

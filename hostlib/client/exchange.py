@@ -192,6 +192,16 @@ class Exchange:
             self._pump_due = True
             self._soon(self._pump)
 
+    @property
+    def next_sequence(self) -> int:
+        """Return the number of the next question: answers to earlier ones have a lower one."""
+        return self._sequence + 1 & 0xFFFFFFFF
+
+    def number(self) -> int:
+        """Return the number of a question that no lane counts."""
+        self._sequence = self.next_sequence
+        return self._sequence
+
     def say_hello(self) -> None:
         """Ask the controller for the list of members: at the start, and when someone has another one. What is
         suspected of homes goes with it."""
@@ -249,7 +259,7 @@ class Exchange:
         encoder = self.encoders.get(op)
         datagrams: list[bytes] = []
         while (at := len(datagrams)) < len(requests):
-            first = self._sequence + 1 & 0xFFFFFFFF
+            first = self.next_sequence
             some = encoder(requests, at, first, now_s) if encoder is not None else []
             if not some:
                 own = list(next(groupby(islice(requests, at, None), _owner_of))[1])

@@ -63,6 +63,7 @@ class Fetch:
     """Whether a home that may hold it did not answer."""
     wanted_s: float
     target: memoryview | None
+    """The caller's buffer, which it is put together in as long as nobody else waits for it."""
     future: asyncio.Future[FetchedBlock]
     flags: int = 0
     """That every request carries."""
@@ -94,7 +95,7 @@ class Fetch:
     started_s: float | None = None
     """When the first request left."""
     first_sequence: int = 0
-    """Its number."""
+    """Its number; before that, one that no earlier request has."""
     probed_s: float = 0.0
     """When length and write were known."""
     waits_until_s: float | None = None
@@ -158,6 +159,16 @@ class Fetch:
         else:
             self.buffer = self.target
         return (fragments - 1) * wire.VALUE_BYTES < len(self.buffer)
+
+    def share(self) -> None:
+        """Somebody else waits for it, too: leave the caller's buffer alone, which may go, or change."""
+        if self.target is None:
+            return
+        self.target = None
+        if self.content:
+            arrived = self.buffer[: self.fragments * wire.VALUE_BYTES]
+            self.buffer = memoryview(bytearray(self.fragments * wire.VALUE_BYTES))
+            self.buffer[: len(arrived)] = arrived
 
     def place(self, fragment: int, value: wire.Buffer) -> bool:
         """Put a fragment where it belongs, if it fits; return whether it did."""

@@ -77,6 +77,7 @@ class Fetches:
         homes, silent = self._exchange.health.homes_of(block)
         fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future(block.key))
         fetch.listed = self._exchange.members.epoch
+        fetch.first_sequence = self._exchange.next_sequence
         self.active[block.key] = fetch
         if homes:
             self._start(fetch)
@@ -142,8 +143,11 @@ class Fetches:
         if fetch is None:
             return
         self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
-        earlier = (message.sequence - fetch.first_sequence) & 0xFFFFFFFF >= 1 << 31
-        fetch.doubtful = fetch.doubtful or earlier or bool(message.flags & wire.FLAG_MERGED)
+        is_of_before = wire.is_of_before(message, fetch.first_sequence)
+        if is_of_before and fetch.flags & wire.FLAG_BYPASS:
+            self.stats.late += 1  # nobody answers what is asked past the pool but who is asked
+            return
+        fetch.doubtful = fetch.doubtful or is_of_before or bool(message.flags & wire.FLAG_MERGED)
         self._next_home(fetch)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
@@ -284,6 +288,13 @@ class Fetches:
         if awaited is None:
             return
         fetch, request = awaited
+        if not fetch.content and wire.is_of_before(message, fetch.first_sequence):
+            # It may have been deleted since. A switch may have let this read wait for that answer, too.
+            self.stats.late += 1
+            if not request.flags & wire.FLAG_BYPASS:
+                request.flags |= wire.FLAG_BYPASS
+                self._exchange.again(request)
+            return
         short = len(message.value) != wire.VALUE_BYTES and message.fragment + 1 != message.fragments
         if short or not self._seal.is_genuine(message):
             if address == fetch.homes[0]:

@@ -41,6 +41,8 @@ class Question:
     """When it has taken as long as it may."""
     listed: int
     """The epoch of the list of members by which its homes were chosen."""
+    first_sequence: int
+    """A number that no earlier question has."""
     asks_everyone: bool = False
     """Whether all storage nodes are asked, as one of them goes by another list than this node."""
     busy: set[str] = field(default_factory=set)
@@ -134,7 +136,8 @@ class Lookup:
         homes, silent = self._exchange.health.homes_of(block)
         until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
         future, listed = self._exchange.new_future(block.key), self._exchange.members.epoch
-        question = Question(self, block, homes, silent, future, until_s, listed)
+        first = self._exchange.next_sequence
+        question = Question(self, block, homes, silent, future, until_s, listed, first)
         self.active[block.key] = question
         self._exchange.request_owners[question] = None
         if homes:
@@ -221,7 +224,7 @@ class Lookup:
         question = self.active.get(message.key)
         if question is None or message.tenant != self.tenant or question.homes[0] != address:
             return None
-        return question
+        return None if wire.is_of_before(message, question.first_sequence) else question
 
     def _settle(self, question: Question, message: wire.Message, now_s: float) -> None:
         if question.request is not None and not question.request.done:

@@ -102,6 +102,8 @@ class Offer:
     future: asyncio.Future[None]
     until_s: float
     """When it has taken as long as it may."""
+    first_sequence: int
+    """A number that no earlier request has."""
     legs: list[Leg] = field(default_factory=list)
     tags: list[bytes] = field(default_factory=list)
     """Of the fragments that were sent so far; empty where one was not."""

@@ -74,6 +74,7 @@ class Offers:
             least,
             self._exchange.new_future(block.key),
             until_s,
+            self._exchange.next_sequence,
             tags=tags,
         )
         for at, home in enumerate(homes):
@@ -272,7 +273,8 @@ class Offers:
         # It may be late, of an earlier PUT of this block that asked for less.
         asked = wire.FLAG_HELD | (wire.FLAG_DURABLE if offer.durable else 0)
         held = message.flags & asked == asked
-        if message.content != offer.write and not held:
+        is_of_before = wire.is_of_before(message, offer.first_sequence)  # what was held may be gone since
+        if message.content != offer.write and (not held or is_of_before):
             self.stats.late += 1
             return
         self._settle(offer, leg, leg.requests[message.fragment], message, now_s)

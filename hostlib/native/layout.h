@@ -54,6 +54,7 @@ enum {
     FLAG_FROM_POOL = 0x0004,
     FLAG_MERGED = 0x0008,
     FLAG_FILL = 0x0010,
+    FLAG_PUSHED = 0x0040,
     FLAG_HELD = 0x0100,
     FLAG_REPAIR = 0x0200,
 };

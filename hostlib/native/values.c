@@ -4,12 +4,12 @@
 #include "lanes.h"
 
 enum {
-    FETCH_ASKED_EPOCH, FETCH_BUFFER, FETCH_CONTENT, FETCH_FLAGS, FETCH_FRAGMENTS, FETCH_LENGTH, FETCH_MERGED,
+    FETCH_ASKED_EPOCH, FETCH_BUFFER, FETCH_CONTENT, FETCH_FIRST, FETCH_FLAGS, FETCH_FRAGMENTS, FETCH_LENGTH, FETCH_MERGED,
     FETCH_MISSING, FETCH_POOL, FETCH_PROBED, FETCH_PROBE_FROM_POOL, FETCH_REQUESTS, FETCH_TARGET,
     AHEAD = 16, /* tags are made for so many messages at a time */
 };
 static const char *const fetch_names[] = {
-    "asked_epoch", "buffer", "content", "flags", "fragments", "length", "merged_fragments", "missing",
+    "asked_epoch", "buffer", "content", "first_sequence", "flags", "fragments", "length", "merged_fragments", "missing",
     "pool_fragments", "probed_s", "probe_from_pool", "requests", "target",
 };
 static Attributes fetch_attributes = {.names = fetch_names};
@@ -27,6 +27,7 @@ typedef struct {
     int has_buffer;
     uint64_t content; /* 0: its write is not known */
     unsigned flags, fragments;
+    uint32_t first; /* the number of its first question */
     uint8_t key[KEY_BYTES];
     /* Tags of the messages from `tagged_from` on and before `tagged_end`, where they have a value of the tenant's. */
     Py_ssize_t tagged_from, tagged_end;
@@ -121,8 +122,10 @@ static int find_fetch(Run *run, const uint8_t *message) {
     if (run->content == UINT64_MAX && PyErr_Occurred()) return -1;
     long long fragments = weir_number(&fetch_attributes, fetch, FETCH_FRAGMENTS);
     long long flags = fragments < 0 ? -1 : weir_number(&fetch_attributes, fetch, FETCH_FLAGS);
-    run->missing = flags < 0 ? -1 : weir_number(&fetch_attributes, fetch, FETCH_MISSING);
+    long long first = flags < 0 ? -1 : weir_number(&fetch_attributes, fetch, FETCH_FIRST);
+    run->missing = first < 0 ? -1 : weir_number(&fetch_attributes, fetch, FETCH_MISSING);
     if (run->missing < 0) return -1;
+    run->first = (uint32_t)first;
     run->fragments = (unsigned)fragments;
     run->flags = (unsigned)flags;
     if (run->content != 0) {
@@ -221,6 +224,12 @@ static int place(Run *run, Py_ssize_t at, const uint8_t *message) {
     return run->missing == 0 ? tell(run, COMPLETE) : 0;
 }
 
+/* wire.is_of_before */
+static int is_of_before(const Run *run, const uint8_t *message) {
+    if (load16(message + AT_FLAGS) & (FLAG_MERGED | FLAG_PUSHED)) return 0;
+    return load32(message + AT_SEQUENCE) - run->first >= UINT32_C(1) << 31;
+}
+
 /* Take one message: 1, or 0 if it is not an ordinary answer to what was asked, or -1 with an exception. */
 static int take_one(Run *run, Py_ssize_t at) {
     const uint8_t *message = value_at(run, at);
@@ -231,7 +240,7 @@ static int take_one(Run *run, Py_ssize_t at) {
     int found = find_fetch(run, message);
     if (found <= 0) return found;
     Py_ssize_t fragment = load16(message + AT_FRAGMENT), value_bytes = load16(message + AT_VALUE_BYTES);
-    if (run->content == 0 ? fragment != 0 || load64(message + AT_CONTENT) == 0
+    if (run->content == 0 ? fragment != 0 || load64(message + AT_CONTENT) == 0 || is_of_before(run, message)
                           : load64(message + AT_CONTENT) != run->content ||
                                 load16(message + AT_FRAGMENTS) != run->fragments ||
                                 fragment * VALUE_BYTES + value_bytes > run->buffer.len)

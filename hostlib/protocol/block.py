@@ -29,6 +29,8 @@ _MAGIC: Final = 0x57454952  # "WEIR"
 _VERSION: Final = 3
 _NAME = struct.Struct(">H16s")
 NAME_BYTES: Final = _NAME.size
+LEAST_BYTES: Final = 512
+"""What a block counts in memory and on disk at least, in bytes: so much its entries in tables take, about."""
 KIND_WHOLE: Final = 0
 KIND_DERIVED: Final = 1
 
@@ -92,6 +94,11 @@ class Header(NamedTuple):
     length: int
     first_tag: bytes | None
     """The tag of fragment 0; None for a derived block. Damage there is not noticed."""
+
+
+def taken_bytes(length: int) -> int:
+    """Return what a block of so many bytes takes of a tier: of a short one most is what is known about it."""
+    return max(length, LEAST_BYTES)
 
 
 def encode_record(place: Place, age: int, block: Block | Derived) -> bytes:

@@ -309,6 +309,14 @@ def write_of(value: Buffer) -> tuple[int, int, int, int]:
     return flags, fragments, value_bytes, content
 
 
+def is_of_before(answer: Message, first: int) -> bool:
+    """Return whether a message answers what its receiver asked before the question of this number. What is
+    merged or pushed may have another host's number, and counts as if it did not."""
+    if answer.flags & (FLAG_MERGED | FLAG_PUSHED):
+        return False
+    return (answer.sequence - first) & 0xFFFFFFFF >= 1 << 31
+
+
 def fingerprint(key: bytes) -> int:
     """Return how a block refers to its parent: the first 32 bits of the parent's key."""
     return int.from_bytes(key[:4], "big")

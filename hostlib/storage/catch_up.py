@@ -141,8 +141,8 @@ class CatchUp:
         self.number = number
         self._shelf = shelf
         self._window = asyncio.Semaphore(WINDOW_FRAGMENTS)
-        self._waiting: dict[tuple[str, int, Place, int], asyncio.Future[wire.Message | None]] = {}
-        """By peer, operation, place and fragment."""
+        self._waiting: dict[tuple[str, int, Place, int], tuple[int, asyncio.Future[wire.Message | None]]] = {}
+        """By peer, operation, place and fragment; with the number of the first question."""
         self._copying: dict[Place, asyncio.Event] = {}
         """Set when a copy that is under way has ended."""
         self._busy: set[str] = set()
@@ -232,11 +232,11 @@ class CatchUp:
         }.get(message.op, ())
         for op in asked:
             place = Place(message.tenant, message.key)
-            future = self._waiting.get((address, op, place, message.fragment))
-            if future is not None and not future.done():
-                value = message.value
-                future.set_result(message._replace(value=bytes(value)))
-                return True
+            waiting = self._waiting.get((address, op, place, message.fragment))
+            if waiting is None or waiting[1].done() or wire.is_of_before(message, waiting[0]):
+                continue  # the answer to an earlier question says what was there then
+            waiting[1].set_result(message._replace(value=bytes(message.value)))
+            return True
         return False
 
     async def _from_peer(
@@ -394,7 +394,7 @@ class CatchUp:
         """The reply, None if there is none after some tries."""
         key = (peer, op | flags & LIST_FLAGS, place, fragment)
         future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = future
+        waiting = self._waiting[key] = (self._sequence + 1) & 0xFFFFFFFF, future
         try:
             for attempt in range(TRIES):
                 self._sequence = (self._sequence + 1) & 0xFFFFFFFF
@@ -411,7 +411,7 @@ class CatchUp:
                     return future.result()
             return None
         finally:
-            if self._waiting.get(key) is future:
+            if self._waiting.get(key) is waiting:
                 del self._waiting[key]
 
 

@@ -75,6 +75,7 @@ class GroupCommit:
         self._waiting: dict[bytes, _Write | _Note] = {}
         self._writing: dict[bytes, _Write | _Note] = {}
         self._deletes: dict[bytes, None] = {}
+        self._deleting: dict[bytes, None] = {}
         self._bytes = 0
         """Of what waits and is being written."""
         self._bytes_per_s = 0.0
@@ -143,7 +144,7 @@ class GroupCommit:
         self._threads.shutdown(wait=True)
         writing = {name: write for name, write in self._writing.items() if name not in self._deletes}
         left = {**writing, **self._waiting}
-        self._disk.write([(name, None) for name in self._deletes])
+        self._disk.write([(name, None) for name in self._deleting | self._deletes])
         self._disk.write([(name, write.record()) for name, write in left.items()])
         self._disk.sync()
 
@@ -165,9 +166,9 @@ class GroupCommit:
             self._task = None
 
     async def _commit(self) -> None:
-        deletes, self._deletes = self._deletes, {}
+        self._deleting, self._deletes = self._deletes, {}
         self._writing = self._next_batch()
-        gone: list[tuple[bytes, bytes | None]] = [(name, None) for name in deletes]
+        gone: list[tuple[bytes, bytes | None]] = [(name, None) for name in self._deleting]
         work = partial(self._write, gone, list(self._writing.items()))
         loop = asyncio.get_running_loop()
         began_s = loop.time()
@@ -178,6 +179,7 @@ class GroupCommit:
             error = reason
         if error is not None and gone:
             await self._delete_alone(gone)
+        self._deleting = {}
         if error is None:
             self.commits += 1
             self._measure(sum(write.size for write in self._writing.values()), loop.time() - began_s)
@@ -200,7 +202,7 @@ class GroupCommit:
         try:
             await self._run(work)
         except DiskError:
-            self._deletes = dict.fromkeys(name for name, _ in gone) | self._deletes
+            self._deletes = self._deleting | self._deletes
             await asyncio.sleep(1.0)
 
     def _next_batch(self) -> dict[bytes, _Write | _Note]:

@@ -23,6 +23,7 @@ from hostlib.protocol.block import (
     decode_record,
     encode_record,
     read_header,
+    taken_bytes,
 )
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import NOTE
@@ -179,8 +180,8 @@ class SsdTier:
         """Put another write of a block that is here in its place; whether there is room for it. The disk has
         the one or the other at any time: what is here stays if the other can't be written."""
         old = self._entries.pop(place)
-        self._bytes -= old.length
-        if not self._make_room(len(block.content)):
+        self._bytes -= taken_bytes(old.length)
+        if not self._make_room(taken_bytes(len(block.content))):
             self._insert(place, old)
             return False
         self._write(place, block, replaced=old if old.is_safe else old.replaced)
@@ -190,7 +191,7 @@ class SsdTier:
         """Hold these from the start, oldest first; blocking."""
         batch: list[tuple[bytes, bytes | None]] = []
         for place, block in blocks:
-            if place in self._entries or not self._make_room(block.length):
+            if place in self._entries or not self._make_room(taken_bytes(block.length)):
                 continue
             self._age += 1
             self._insert(place, _Entry(block.length, None))
@@ -204,7 +205,7 @@ class SsdTier:
     def drop(self, place: Place) -> None:
         """Forget a block."""
         entry = self._entries.pop(place)
-        self._bytes -= entry.length
+        self._bytes -= taken_bytes(entry.length)
         self._commit.delete(place.name())
         self.on_gone(place, entry.length)
 
@@ -250,7 +251,7 @@ class SsdTier:
 
     def _admit(self, place: Place, block: Block | Derived, done: Done | None) -> bool:
         length = block.length if isinstance(block, Derived) else len(block.content)
-        if not self._make_room(length):
+        if not self._make_room(taken_bytes(length)):
             if done is not None:
                 done(DiskFullError(f"{length} bytes do not fit a tier of {self.capacity_bytes}"))
             return False
@@ -280,7 +281,7 @@ class SsdTier:
     def _is_not_written(self, place: Place) -> None:
         """A block is not here any more, unless the disk has what it was to replace."""
         entry = self._entries.pop(place)
-        self._bytes -= entry.length
+        self._bytes -= taken_bytes(entry.length)
         if entry.replaced is None:
             self.on_gone(place, entry.length)
         else:
@@ -321,7 +322,7 @@ class SsdTier:
 
     def _insert(self, place: Place, entry: _Entry) -> None:
         self._entries[place] = entry
-        self._bytes += entry.length
+        self._bytes += taken_bytes(entry.length)
 
     def _recover(self) -> None:
         """Learn what is on the disk; records that are damaged or not of this format are deleted."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hostlib import native
 from hostlib.protocol import wire
-from hostlib.protocol.block import Block, Derive, Derived, Place
+from hostlib.protocol.block import LEAST_BYTES, Block, Derive, Derived, Place, taken_bytes
 from hostlib.protocol.content import derived_write
 from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, Tombstones
@@ -74,7 +74,7 @@ class BlockStore:
             ssd.on_restored = self._on_restored_on_ssd
             ssd.stays = self._retained.__contains__
             for place, length in ssd.lengths:
-                self._tenant_bytes[place.tenant] += length
+                self._tenant_bytes[place.tenant] += taken_bytes(length)
 
     def preload(
         self, places: Sequence[Place], length: int, lengths: Mapping[Place, int] | None = None
@@ -85,18 +85,18 @@ class BlockStore:
         first.
         """
         blocks = [(place, Derived((lengths or {}).get(place, length))) for place in places]
-        all_lengths = [block.length for _, block in blocks]
+        all_lengths = [_taken(block) for _, block in blocks]
         split = min(max(0, len(blocks) - 1), _first_that_fits(all_lengths, self._dram_bytes))
         if self._ssd is not None:
             new = [(place, block) for place, block in blocks[:split] if place not in self]
-            new = new[_first_that_fits([block.length for _, block in new], self._ssd.capacity_bytes) :]
+            new = new[_first_that_fits([_taken(block) for _, block in new], self._ssd.capacity_bytes) :]
             self._ssd.preload(new)
             for place, block in new:
                 if place in self._ssd:
-                    self._tenant_bytes[place.tenant] += block.length
+                    self._tenant_bytes[place.tenant] += _taken(block)
         for place, block in blocks[split:]:
             if place not in self:
-                self._tenant_bytes[place.tenant] += block.length
+                self._tenant_bytes[place.tenant] += _taken(block)
                 self._insert(place, block)
 
     def drop(self, place: Place) -> None:
@@ -105,7 +105,7 @@ class BlockStore:
         if self._ssd is not None and place in self._ssd:
             self._ssd.drop(place)
         elif block is not None:
-            self._tenant_bytes[place.tenant] -= _length(block)
+            self._tenant_bytes[place.tenant] -= _taken(block)
 
     def get(self, place: Place) -> Block | None:
         """Return a complete block; None if it isn't here. Raises UnreadableError if the disk can't give it
@@ -191,7 +191,7 @@ class BlockStore:
             self.stats.came_back += 1
             return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_DELETED)
         self.stats.stored += 1
-        self._tenant_bytes[place.tenant] += len(block.content)
+        self._tenant_bytes[place.tenant] += _taken(block)
         if durable:
             assert self._ssd is not None
             self._ssd.keep(place, block)
@@ -299,7 +299,7 @@ class BlockStore:
             return False
         self.stats.stored += 1
         self._leave_dram(place)
-        self._tenant_bytes[place.tenant] += len(block.content) - length
+        self._tenant_bytes[place.tenant] += _taken(block) - taken_bytes(length)
         return True
 
     def when_safe(self, place: Place, done: Callable[[DiskError | None], None]) -> None:
@@ -360,7 +360,10 @@ class BlockStore:
 
     def has_room(self) -> bool:
         """Return whether more may be on its way to the disk than is by now."""
-        return self._ssd is None or self._ssd.waiting_bytes <= self._options.max_waiting_bytes
+        if self._ssd is None:
+            return True
+        waiting_bytes = max(self._ssd.waiting_bytes, LEAST_BYTES * self._ssd.waiting_records)
+        return waiting_bytes <= self._options.max_waiting_bytes
 
     @property
     def waiting_records(self) -> int:
@@ -416,7 +419,7 @@ class BlockStore:
 
     def _insert(self, place: Place, block: Block | Derived) -> None:
         self._dram[place] = block
-        self._dram_used += _length(block)
+        self._dram_used += _taken(block)
         while self._dram_used > self._dram_bytes and len(self._dram) > 1:
             self._spare_retained(place)
             self._demote(*self._dram.popitem(last=False))
@@ -432,7 +435,7 @@ class BlockStore:
             self._dram.move_to_end(newest)
 
     def _demote(self, place: Place, block: Block | Derived) -> None:
-        self._dram_used -= _length(block)
+        self._dram_used -= _taken(block)
         if place in self._not_asked:
             self._not_asked.remove(place)
             self.stats.read_ahead_unused += 1
@@ -442,25 +445,25 @@ class BlockStore:
         if self._ssd is None or place not in self._ssd:
             self.release(place)
             self.stats.lost_from_dram += 1
-            self._tenant_bytes[place.tenant] -= _length(block)
+            self._tenant_bytes[place.tenant] -= _taken(block)
 
     def _leave_dram(self, place: Place) -> Block | Derived | None:
         """Have a block, which was in DRAM or not, be there no longer, nor be retained."""
         self.release(place)
         block = self._dram.pop(place, None)
         if block is not None:
-            self._dram_used -= _length(block)
+            self._dram_used -= _taken(block)
             self._not_asked.discard(place)
         return block
 
     def _on_restored_on_ssd(self, place: Place, length: int, restored: int) -> None:
         self._leave_dram(place)
-        self._tenant_bytes[place.tenant] += restored - length
+        self._tenant_bytes[place.tenant] += taken_bytes(restored) - taken_bytes(length)
 
     def _on_gone_from_ssd(self, place: Place, length: int) -> None:
         if place not in self._dram:
             self.release(place)
-            self._tenant_bytes[place.tenant] -= length
+            self._tenant_bytes[place.tenant] -= taken_bytes(length)
 
 
 def _first_that_fits(lengths: Sequence[int], room: int) -> int:
@@ -470,6 +473,10 @@ def _first_that_fits(lengths: Sequence[int], room: int) -> int:
         first -= 1
         room -= lengths[first]
     return first
+
+
+def _taken(block: Block | Derived) -> int:
+    return taken_bytes(_length(block))
 
 
 def _length(block: Block | Derived) -> int:

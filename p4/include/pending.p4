@@ -1,7 +1,7 @@
 // Pending table: merges requests for a fragment that is in flight already, and finds who waits for a
 // reply. A cell belongs to one request: what was asked and of whom, since when, and which ports wait. Only
-// requests that are alike in all of it merge, and only what answers exactly that, and comes from there,
-// goes to those who wait or into a slot. Each fragment has two cells, in two ways of the table: a single
+// requests that are alike in all of it merge, and only what answers the one that claimed, or was the last
+// retry, and comes from there, goes to those who wait or into a slot. Each fragment has two cells, in two ways of the table: a single
 // one would be another's too often, and then every node's request goes to the home.
 //
 // Nothing wedges: a claim older than PENDING_TIMEOUT_US absorbs no more requests and can be taken over;
@@ -20,7 +20,7 @@ control pending(
     in standard_metadata_t standard_metadata)
 {
     register<bit<168>>(PENDING_CELLS) pending_place;        // tenant ++ key ++ fragment ++ purpose
-    register<bit<112>>(PENDING_CELLS) pending_asked;        // home ++ content ++ fragments
+    register<bit<176>>(PENDING_CELLS) pending_asked;        // node ++ sequence ++ home ++ content ++ fragments
     register<bit<48>>(PENDING_CELLS) pending_since;         // microseconds
     register<waiters_t>(PENDING_CELLS) pending_waiters;
 
@@ -58,14 +58,17 @@ control pending(
 
     action look(bit<32> at) {
         bit<168> claimed;
-        bit<112> asked;
+        bit<176> asked;
         cell = at;
         pending_place.read(claimed, cell);
         pending_asked.read(asked, cell);
         pending_since.read(since, cell);
         pending_waiters.read(waiting, cell);
-        // Who asked for 0, any write or any length, is answered by whichever there is.
-        own = waiting != 0 && claimed == place && asked[111:80] == home
+        // Who asked for 0, any write or any length, is answered by whichever there is. An answer to an earlier
+        // question may be of before a deletion. What another switch marked MERGED answered one of its own claims.
+        bool answers = !is_reply || headers.kv.flags & FLAG_MERGED != 0
+            || asked[175:112] == headers.ipv4.dst_addr ++ headers.kv.sequence;
+        own = answers && waiting != 0 && claimed == place && asked[111:80] == home
             && (asked[79:16] == headers.kv.content || is_reply && asked[79:16] == 0)
             && (asked[15:0] == headers.kv.fragments || is_reply && asked[15:0] == 0);
     }
@@ -81,7 +84,8 @@ control pending(
 
     action claim(waiters_t waiters) {
         pending_place.write(cell, place);
-        pending_asked.write(cell, home ++ headers.kv.content ++ headers.kv.fragments);
+        pending_asked.write(cell, headers.ipv4.src_addr ++ headers.kv.sequence ++ home ++ headers.kv.content
+            ++ headers.kv.fragments);
         pending_since.write(cell, now);
         pending_waiters.write(cell, waiters);
     }

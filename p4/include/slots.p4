@@ -212,7 +212,9 @@ control slots(
                 let_puts_count();
             }
         } else if (headers.kv.op == OP_DELETED) {
-            if (metadata.present && headers.kv.content != 0 && metadata.content == headers.kv.content) {
+            // Also where none of it counts yet: what makes it count may come late.
+            bool of_slots = metadata.content == headers.kv.content || metadata.content == 0;
+            if (metadata.present && headers.kv.content != 0 && of_slots) {
                 forget_write();
             }
             if (metadata.role & ROLE_CONTROL != 0 && headers.kv.flags & FLAG_HELD == 0) {

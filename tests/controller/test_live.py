@@ -221,7 +221,7 @@ def test_a_fill_fetches_the_block_at_once(switch: LiveSwitch) -> None:
         request = switch.receive(STORE, wire.OP_GET)
         assert (request.flags, request.fragment) == (wire.FLAG_FILL, 0)
         for fragment in range(FRAGMENTS):
-            switch.reply(key(1), fragment, to=CONTROLLER.ipv4, flags=wire.FLAG_FILL)
+            switch.reply(key(1), fragment, CONTROLLER.ipv4, flags=wire.FLAG_FILL, sequence=request.sequence)
         wait_until(lambda: worker.outcomes[OUTCOME_FILL_ENDED] == FRAGMENTS, "the fills to arrive")
         assert_served(switch, key(1))
         assert worker.pool.counts.fills == 1

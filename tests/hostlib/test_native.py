@@ -136,7 +136,10 @@ class Hearsay:
         flags = past | (0 if past else chance.choice([0, 0, wire.FLAG_FROM_POOL, wire.FLAG_MERGED]))
         message = self._blocks[asked.key][asked.fragment]
         epoch = chance.choice([0] * 20 + [1])
-        return wire.encode(message._replace(flags=flags, backlog_ms=chance.randrange(120), epoch=epoch))
+        sequence = asked.sequence - chance.choice([0] * 20 + [100_000]) & 0xFFFFFFFF
+        return wire.encode(
+            message._replace(flags=flags, backlog_ms=chance.randrange(120), epoch=epoch, sequence=sequence)
+        )
 
     def burst(self) -> list[bytes]:
         """Some of what is due: mostly in order, now and then twice, damaged or for somebody else."""

@@ -232,7 +232,7 @@ class Rig:
     def fill(self, key: bytes, fragment: int = 0, **fields: int) -> None:
         """Have a value fetched that fills its slot on its way."""
         asked = {name: value for name, value in fields.items() if name in ("tenant", "home")}
-        self.send(NODES[0], self.get(NODES[0], key, fragment, **asked))
+        self.send(NODES[0], self.get(NODES[0], key, fragment, flags=wire.FLAG_RETRY, **asked))
         self.send(STORE, self.value(NODES[0], key, fragment, **fields))
 
 

@@ -44,6 +44,20 @@ def delete(rig: Rig, home: int = STORE, **fields: int) -> None:
     assert ports(rig.send(home, rig.deleted(DELETER, KEY, home=home, **fields))) == [DELETER]
 
 
+def test_what_a_late_acknowledgement_would_make_count_stays_forgotten(rig: Rig) -> None:
+    """The network held it back, as the write was put and deleted."""
+    rig.install(KEY)
+    for fragment in ALL:
+        rig.send(OTHER, rig.put(OTHER, KEY, (STORE,), fragment))
+    delete(rig)
+    rig.send(STORE, rig.put_ack(OTHER, KEY))
+    assert [served(rig, fragment) for fragment in ALL] == [None] * FRAGMENTS
+    for fragment in ALL:
+        rig.send(OTHER, rig.put(OTHER, KEY, (STORE,), fragment, content=OTHER_CONTENT))
+    rig.send(STORE, rig.put_ack(OTHER, KEY, content=OTHER_CONTENT))
+    assert all(served(rig, fragment) for fragment in ALL)
+
+
 def test_a_delete_reaches_its_home(rig: Rig) -> None:
     message = KV(op=wire.OP_DELETE, key=KEY, fragments=FRAGMENTS, content=CONTENT, tenant=TENANT)
     assert ports(rig.send(DELETER, rig.frame(DELETER, STORE, message))) == [STORE]

@@ -73,9 +73,18 @@ def test_a_second_answer_goes_to_its_addressee_only(rig: Rig) -> None:
     assert ports(rig.send(STORE, rig.value(A, KEY))) == [A]
 
 
-def test_the_addressee_gets_the_reply_even_if_only_others_wait(rig: Rig) -> None:
-    rig.send(B, rig.get(B, KEY))
-    assert ports(rig.send(STORE, rig.value(C, KEY))) == [B, C]
+def test_a_reply_to_another_question_is_not_what_a_node_waits_for(rig: Rig) -> None:
+    """Another node's, or an earlier one of its own: it may be of before a deletion, or a write."""
+    rig.install(KEY)
+    rig.send(B, rig.get(B, KEY, sequence=7))
+    rig.send(A, rig.get(A, KEY, sequence=3))
+    for addressee, sequence in ((C, 7), (B, 6)):
+        assert ports(rig.send(STORE, rig.value(addressee, KEY, sequence=sequence))) == [addressee]
+        assert ports(rig.send(STORE, rig.not_found(addressee, KEY, sequence=sequence))) == [addressee]
+    assert rig.ask(C, KEY, flags=wire.FLAG_RETRY, sequence=9) is None
+    assert ports(rig.send(STORE, rig.value(B, KEY, sequence=7))) == [B]
+    assert ports(rig.send(STORE, rig.value(C, KEY, sequence=9))) == [A, B, C]
+    assert rig.ask(C, KEY) is not None
 
 
 def test_a_retry_is_forwarded_and_keeps_the_waiters(rig: Rig) -> None:

@@ -223,3 +223,19 @@ def test_those_who_join_together_are_one_group_and_it_is_done_once() -> None:
     joined(7, 12.0, push)
     push.groups(12.0)
     assert due(push, 14.0)
+
+
+def test_a_block_whose_place_is_forgotten_is_no_longer_pushed(
+    monkeypatch: pytest.MonkeyPatch, push: Push
+) -> None:
+    """It was asked for while there were too few subscribers, and many others were heard of since."""
+    monkeypatch.setattr("controller.pool.push.MAX_PLACES", 10)
+    push.groups(0.0)
+    push.hits(CHILD, 2)
+    for number in range(100, 120):
+        push.heard_of(key(number), 0)
+    assert not due(push, 1.0)
+    push.subscribed(ROOT, 0, 3, 2.0)
+    push.heard_of(CHILD, 1)
+    push.hits(CHILD, 2)
+    assert due(push, 3.0)

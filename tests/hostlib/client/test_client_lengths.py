@@ -20,6 +20,7 @@ from tests.hostlib.client_world import (
     keys,
     refs,
 )
+from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, TENANT
 from tests.slow import rest_slow
 
@@ -87,3 +88,48 @@ async def test_a_block_that_does_not_fit_is_an_error(room: int) -> None:
         await world.client.get_into(refs(1)[0], memoryview(bytearray(room)))
     with pytest.raises(ValueError, match="writable"):
         await world.client.get_into(refs(1)[0], memoryview(b"read-only"))
+
+
+@in_virtual_time
+async def test_a_buffer_is_the_callers_again_when_the_call_is_cancelled_though_others_wait() -> None:
+    world = World(held=1, faults=Faults(min_delay_s=0.01, max_delay_s=0.03))
+    for wait_s in (0.0, 0.015, 0.045, 0.06, 0.07):
+        buffer = bytearray(BLOCK_BYTES)
+        mine = asyncio.create_task(world.client.get_into(refs(1)[0], memoryview(buffer)))
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(world.client.get(refs(1)[0])) for _ in range(2)]
+        await asyncio.sleep(wait_s)
+        mine.cancel()
+        await asyncio.gather(mine, return_exceptions=True)
+        buffer[:] = bytes(BLOCK_BYTES)
+        for other in others:
+            assert (await other).content == block_content(keys(1)[0], BLOCK_BYTES)
+        assert not any(buffer)
+
+
+@in_virtual_time
+async def test_what_is_read_beside_a_callers_buffer_does_not_change_with_that() -> None:
+    world = World(held=1)
+    buffer = bytearray(BLOCK_BYTES)
+    mine = asyncio.create_task(world.client.get_into(refs(1)[0], memoryview(buffer)))
+    await asyncio.sleep(0)
+    other, chain = await asyncio.gather(world.client.get(refs(1)[0]), world.client.get_chain(refs(1)))
+    block = await mine
+    assert isinstance(block.content, memoryview)
+    assert block.content.obj is buffer
+    expected = block_content(keys(1)[0], BLOCK_BYTES)
+    assert buffer == expected
+    buffer[:] = bytes(BLOCK_BYTES)
+    assert other.content == chain.blocks[0].content == expected
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.0025])
+@in_virtual_time
+async def test_a_buffer_that_is_too_short_is_no_error_for_others(wait_s: float) -> None:
+    world = World(held=1)
+    short = memoryview(bytearray(3 * 512 + 1))
+    mine = asyncio.create_task(world.client.get_into(refs(1)[0], short))
+    await asyncio.sleep(wait_s)
+    assert (await world.client.get(refs(1)[0])).content == block_content(keys(1)[0], BLOCK_BYTES)
+    with pytest.raises(BlockTooLongError):
+        await mine

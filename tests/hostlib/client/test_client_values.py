@@ -246,9 +246,7 @@ async def test_values_of_the_wrong_length_are_not_stored() -> None:
     task = asyncio.create_task(world.client.get(refs(1)[0]))
     await asyncio.sleep(0)
     tag = SEAL.tag(keys(1)[0], 0, FRAGMENTS, 99, b"short")
-    message = wire.Message(
-        wire.OP_VALUE, keys(1)[0], 0, FRAGMENTS, tenant=TENANT, content=99, tag=tag, value=b"short"
-    )
+    message = value_of(keys(1)[0], 0)._replace(tag=tag, value=b"short")
     world.network.deliver(world.homes(keys(1)[0])[0], NODE, wire.encode(message))
     assert (await task).content == block_content(keys(1)[0], BLOCK_BYTES)
     assert world.client.stats.corrupt == 1

@@ -64,7 +64,7 @@ class Home:
         if get.op == wire.OP_STAT:
             return self._told(get)
         values = fragments(wire.OP_VALUE, get.key, block_content(get.key, BLOCK_BYTES))
-        return values[get.fragment]._replace(backlog_ms=self.backlog_ms or 0)
+        return values[get.fragment]._replace(backlog_ms=self.backlog_ms or 0, sequence=get.sequence)
 
     def _told(self, stat: wire.Message) -> wire.Message:
         self.asked.append(stat)

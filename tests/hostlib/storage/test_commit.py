@@ -106,3 +106,16 @@ async def test_how_long_a_record_waits_follows_the_rate_of_the_last_groups() -> 
     await put(3)
     rate = (7 * size / 2.0 + size / 1.0) / 8
     assert await wait_s(4) == pytest.approx(size / rate)
+
+
+@in_virtual_time
+async def test_a_clean_stop_deletes_what_was_being_deleted() -> None:
+    """Else a block whose tombstone is written comes back."""
+    disk, one = SimulatedDisk(), place(key(1))
+    commit = GroupCommit(disk, run=slowly)
+    commit.put(one, 1, block_of(1))
+    await asyncio.sleep(2)
+    commit.delete(one.name())
+    await asyncio.sleep(0.5)  # it is being deleted
+    commit.flush()
+    assert disk.synced(one.name()) is None

@@ -8,6 +8,7 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
+from hostlib.protocol.block import LEAST_BYTES
 from hostlib.protocol.content import block_content, derivation, derived_write, sealed_block
 from hostlib.protocol.errors import DiskError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
@@ -450,3 +451,45 @@ def test_memory_holds_no_more_than_its_bytes_but_for_one_block() -> None:
     assert (store.stats.lost_from_dram, read(store, 2)) == (2, content(2))
     put(store, 3, bytes(3 * BLOCK_BYTES))
     assert (store.sizes()["dram"], read(store, 3)) == (1, bytes(3 * BLOCK_BYTES))
+
+
+def test_short_blocks_take_more_of_memory_and_share_than_their_bytes() -> None:
+    """A block of one byte takes hundreds in tables."""
+    most = 20
+    store = BlockStore(most * LEAST_BYTES, None, derivation(SEAL))
+    for number in range(3 * most):
+        put(store, number, b"x")
+    assert store.sizes()["dram"] == most
+    store = BlockStore(1 << 20, None, derivation(SEAL), StoreOptions(tenant_bytes=most * LEAST_BYTES))
+    kept = [put(store, number, b"x") for number in range(3 * most)]
+    assert kept == [[Kept.HELD]] * most + [[Kept.REFUSED]] * 2 * most
+    for number in range(5):
+        store.drop(place(key(number)))
+    kept = [put(store, number, b"x") for number in range(3 * most, 4 * most)]
+    assert kept == [[Kept.HELD]] * 5 + [[Kept.REFUSED]] * (most - 5)
+
+
+@in_virtual_time
+async def test_short_blocks_take_more_of_a_disk_than_their_bytes() -> None:
+    most, disk = 20, SimulatedDisk()
+    tier = SsdTier(disk, most * LEAST_BYTES, run=commit_in_virtual_time)
+    store = BlockStore(1, tier, derivation(SEAL))
+    for number in range(3 * most):
+        put(store, number, b"x")
+    await asyncio.sleep(1)
+    assert store.sizes()["ssd"] == most
+    assert len(list(disk.scan())) == most
+    share = StoreOptions(tenant_bytes=(most + 1) * LEAST_BYTES)
+    again = BlockStore(1, SsdTier(disk, 1 << 20, run=commit_in_virtual_time), derivation(SEAL), share)
+    kept = [put(again, number, b"x")[0] for number in range(100, 103)]
+    assert kept == [Kept.HELD, Kept.REFUSED, Kept.REFUSED]
+
+
+@in_virtual_time
+async def test_short_blocks_that_wait_for_a_disk_are_bounded() -> None:
+    most = 20
+    tier = SsdTier(SimulatedDisk(), 1 << 20, run=commit_in_virtual_time)
+    options = StoreOptions(max_waiting_bytes=most * LEAST_BYTES)
+    store = BlockStore(1 << 20, tier, derivation(SEAL), options)
+    kept = [store.put_fragment(puts(number, b"x", durable=True)[0]).kept for number in range(2 * most)]
+    assert most / 2 < kept.count(Kept.COMMITTING) <= most + 1

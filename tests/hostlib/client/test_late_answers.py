@@ -1,0 +1,113 @@
+"""Answers that the network repeats or holds back do not count for what is asked later."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from hostlib.protocol import wire
+from hostlib.protocol.errors import BlockNotFoundError
+from tests.asynchronous import in_virtual_time
+from tests.hostlib.deletions import is_found
+from tests.hostlib.world import NODE, World, content, ref
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+Result = TypeVar("Result")
+
+pytestmark = pytest.mark.usefixtures("either_core")
+
+
+def said(world: World, op: int) -> list[tuple[str, bytes]]:
+    """Answers of one operation that the client got so far, with the addresses that they came from."""
+    log = world.network.log
+    return [(source, data) for source, to, data in log if to == NODE and wire.op_of(data) == op]
+
+
+async def beside(world: World, late: list[tuple[str, bytes]], work: Coroutine[None, None, Result]) -> Result:
+    """Have these answers come again and again while the client does something."""
+    assert late
+
+    async def arrive() -> None:
+        while True:
+            for source, data in late:
+                world.network.deliver(source, NODE, data)
+            await asyncio.sleep(0.0002)
+
+    repeats = asyncio.create_task(arrive())
+    try:
+        return await work
+    finally:
+        repeats.cancel()
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@in_virtual_time
+async def test_a_deletion_asks_anew_what_there_is(replicas: int) -> None:
+    world = World(homes=2, replicas=replicas)
+    assert not await world.client.delete(ref(1))
+    late = said(world, wire.OP_NOT_FOUND)
+    await world.client.put(ref(1), content(1), replicas=replicas)
+    assert await beside(world, late, world.client.delete(ref(1)))
+    assert not world.holders(1)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@in_virtual_time
+async def test_a_put_counts_when_it_is_acknowledged_itself(durable: bool) -> None:
+    world = World(homes=2)
+    await world.client.put(ref(1), content(1), durable=durable)
+    late = said(world, wire.OP_PUT_ACK)
+    await world.client.delete(ref(1))
+    await beside(world, late, world.client.put(ref(1), content(2), durable=durable))
+    assert world.holders(1)
+    assert (await world.client.get(ref(1))).content == content(2)
+
+
+@in_virtual_time
+async def test_a_deleted_write_is_not_read_from_an_answer_of_before() -> None:
+    world = World(homes=2)
+    await world.client.put(ref(1), content(1, 100))
+    assert await is_found(world.client, 1)
+    late = said(world, wire.OP_VALUE)
+    await world.client.delete(ref(1))
+    with pytest.raises(BlockNotFoundError):
+        await beside(world, late, world.client.get(ref(1)))
+    await world.client.put(ref(1), content(2, 100))
+    assert (await beside(world, late, world.client.get(ref(1)))).content == content(2, 100)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@in_virtual_time
+async def test_what_was_not_there_before_a_put_is_found_behind_it(asks: bool) -> None:
+    world = World(homes=2)
+    assert not await world.client.exists([ref(1)])
+    assert not await world.client.delete(ref(1))  # asks past the pool
+    late = said(world, wire.OP_NOT_FOUND)
+    await world.client.put(ref(1), content(1))
+    if asks:
+        assert await beside(world, late, world.client.exists([ref(1)])) == 1
+    else:
+        assert (await beside(world, late, world.client.get(ref(1)))).content == content(1)
+
+
+@in_virtual_time
+async def test_an_answer_to_an_earlier_read_is_no_reason_to_wait() -> None:
+    """A switch lets a read wait for what the same node asked for before."""
+    world = World(homes=2)
+    await world.client.put(ref(1), content(1))
+    assert await is_found(world.client, 1)
+    late = said(world, wire.OP_VALUE)
+    read = asyncio.create_task(world.client.get(ref(1)))
+    await asyncio.sleep(0.0005)
+    asked_s = asyncio.get_running_loop().time()
+    world.network.dead.update(world.homes(1))  # the switch has absorbed the question
+    await asyncio.sleep(0.001)
+    world.network.dead.clear()
+    for source, data in late:
+        world.network.deliver(source, NODE, data)
+    assert (await read).content == content(1)
+    assert asyncio.get_running_loop().time() - asked_s < 0.02
