@@ -270,9 +270,12 @@ class StorageNode:
             self.stats.unreadable += 1
             self.joining.repair(place)
         why_not = wire.REFUSED_UNREADABLE if error is not None else 0
-        if self.joining.doubts(place):
+        changed = error is None and self._store.on_ssd_only(place)
+        if changed or self.joining.doubts(place):
             why_not = wire.REFUSED_BUSY
         for address, message in waiting:
+            if changed and self._wait(address, place, message):
+                continue  # for what took its place while it was read
             if why_not:
                 replies = [wire.encode(self._refuse(message, why_not, backlog_ms))]
             else:

@@ -51,6 +51,28 @@ def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
 
 
 @in_virtual_time
+async def test_a_block_that_changes_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its new record is like: one that can't be read must not end the reader."""
+    world = World(homes=1, dram_bytes=1)
+    ((home, node),) = world.nodes.items()
+    await put_all(world, 1)
+    load, calls = node._store.load, 0
+
+    async def changes(where: Place, ahead: bool) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            await load(where, ahead)
+
+    monkeypatch.setattr(node._store, "load", changes)
+    world.network.deliver(NODE, home, wire.encode(wire.Message(wire.OP_GET, key(0), 0, 0, tenant=TENANT)))
+    await asyncio.sleep(0.1)
+    ((_, value),) = world.sent(home, wire.OP_VALUE)
+    assert (value.key, calls) == (key(0), 2)
+    assert not world.sent(home, wire.OP_REFUSED)
+
+
+@in_virtual_time
 async def test_more_than_a_minute_of_work_is_said_as_the_most_that_can_be_said() -> None:
     world = World(homes=1, dram_bytes=1)
     ((home, node),) = world.nodes.items()
