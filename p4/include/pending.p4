@@ -1,8 +1,9 @@
 // Pending table: merges requests for a fragment that is in flight already, and finds who waits for a
 // reply. A cell belongs to one request: what was asked and of whom, since when, and which ports wait. Only
 // requests that are alike in all of it merge, and only what answers the one that claimed, or was the last
-// retry, and comes from there, goes to those who wait or into a slot. Each fragment has two cells, in two ways of the table: a single
-// one would be another's too often, and then every node's request goes to the home.
+// retry, and comes from there, goes to those who wait or into a slot. Each fragment has two cells, in two
+// ways of the table: a single one would be another's too often, and then every node's request goes to the
+// home.
 //
 // Nothing wedges: a claim older than PENDING_TIMEOUT_US absorbs no more requests and can be taken over;
 // a GET marked as a retry, or one that finds its own claim too old, is forwarded and keeps the waiters.
@@ -64,8 +65,9 @@ control pending(
         pending_asked.read(asked, cell);
         pending_since.read(since, cell);
         pending_waiters.read(waiting, cell);
-        // Who asked for 0, any write or any length, is answered by whichever there is. An answer to an earlier
-        // question may be of before a deletion. What another switch marked MERGED answered one of its own claims.
+        // Who asked for 0, any write or any length, is answered by whichever there is. An answer to an
+        // earlier question may be of before a deletion. What another switch marked MERGED answered one of
+        // its own claims.
         bool answers = !is_reply || headers.kv.flags & FLAG_MERGED != 0
             || asked[175:112] == headers.ipv4.dst_addr ++ headers.kv.sequence;
         own = answers && waiting != 0 && claimed == place && asked[111:80] == home
