@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hostlib import native
 from hostlib.protocol import wire
@@ -20,13 +20,16 @@ from hostlib.storage.graveyard import Graveyard
 from hostlib.storage.lifetimes import Lifetime, Lifetimes
 from hostlib.storage.retained import RetainedPlaces
 from hostlib.storage.store_options import RECEIVED, Kept, PutOutcome, StoreOptions, StoreStats
-from hostlib.transport.assembly import Assembly, is_whole_fragment
+from hostlib.transport.assembly import Assembly, Write, is_whole_fragment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hostlib.native import Served
     from hostlib.storage.ssd import SsdTier
+
+MAX_SUPERSEDED: Final = 16_384
+"""Number of superseded writes that are remembered."""
 
 
 class BlockStore:
@@ -57,6 +60,10 @@ class BlockStore:
         self._derive = derive
         partial = self._options.max_partial, self._options.max_partial_bytes
         self._assembly = Assembly(*partial)
+        self._superseded: OrderedDict[Write, None] = OrderedDict()
+        """Writes whose PUTs were acknowledged because another write of their block was here, oldest first.
+        A deletion names only that other one. Without this, PUTs that the network repeats or holds back would
+        store a write after the deletion that was acknowledged before it."""
         self._core = native.core()
         self._retained = RetainedPlaces(
             int(self._options.retained_share * dram_bytes), self._options.max_retained
@@ -154,10 +161,10 @@ class BlockStore:
         place = Place(message.tenant, message.key)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
-            return self._keep_held(place, durable)
+            return self._keep_held(message, address)
         if not is_whole_fragment(message) or not message.content:
             return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_LENGTH)
-        reason = self._why_not(message, durable)
+        reason = self._why_not(message, address)
         if reason:
             return PutOutcome(Kept.REFUSED, reason=reason)
         block = self._assembly.add(message, address)
@@ -175,10 +182,10 @@ class BlockStore:
         place = Place(message.tenant, message.key)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
-            return 0, 0 if durable else count, self._keep_held(place, durable)
-        if self._why_not(message, durable):
+            return 0, 0 if durable else count, self._keep_held(message, address)
+        if self._why_not(message, address):
             return 0, 0, RECEIVED
-        write = (message.tenant, message.key, message.content, address)
+        write = _write_of(message, address)
         taken, block = self._assembly.add_run(write, message.fragments, puts, at, count)
         self.stats.partial_dropped = self._assembly.given_up
         if block is None:
@@ -394,21 +401,29 @@ class BlockStore:
                 self._ssd.keep(place, block)
             self._ssd.flush()
 
-    def _keep_held(self, place: Place, durable: bool) -> PutOutcome:
+    def _keep_held(self, message: wire.Message, address: str) -> PutOutcome:
         """A PUT of a block that is here is a use of it."""
+        place, durable = Place(message.tenant, message.key), bool(message.flags & wire.FLAG_DURABLE)
         if place in self._dram:
             self._dram.move_to_end(place)
         found = self.find(place)
         assert found is not None
+        if message.content != found[1]:
+            self._superseded[_write_of(message, address)] = None
+            if len(self._superseded) > MAX_SUPERSEDED:
+                self._superseded.popitem(last=False)
         if not durable:
             return PutOutcome(Kept.HELD, found[1])
         if self._ssd is None:
             return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_FULL)
         return PutOutcome(Kept.COMMITTING, found[1])
 
-    def _why_not(self, message: wire.Message, durable: bool) -> int:
+    def _why_not(self, message: wire.Message, address: str) -> int:
         """The reason to refuse a fragment of a block that is not here; 0 for none."""
-        if durable and self._ssd is None:
+        is_superseded = _write_of(message, address) in self._superseded
+        if is_superseded and self.graveyard.stones.of(Place(message.tenant, message.key)):
+            return wire.REFUSED_DELETED
+        if message.flags & wire.FLAG_DURABLE and self._ssd is None:
             return wire.REFUSED_FULL
         if not self.has_room():
             return wire.REFUSED_BUSY
@@ -464,6 +479,10 @@ class BlockStore:
         if place not in self._dram:
             self.release(place)
             self._tenant_bytes[place.tenant] -= taken_bytes(length)
+
+
+def _write_of(message: wire.Message, address: str) -> Write:
+    return message.tenant, message.key, message.content, address
 
 
 def _first_that_fits(lengths: Sequence[int], room: int) -> int:

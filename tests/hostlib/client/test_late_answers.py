@@ -1,4 +1,4 @@
-"""Answers that the network repeats or holds back do not count for what is asked later."""
+"""What the network repeats or holds back does not count for what is asked later."""
 
 from __future__ import annotations
 
@@ -65,6 +65,25 @@ async def test_a_put_counts_when_it_is_acknowledged_itself(durable: bool) -> Non
     await beside(world, late, world.client.put(ref(1), content(2), durable=durable))
     assert world.holders(1)
     assert (await world.client.get(ref(1))).content == content(2)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@in_virtual_time
+async def test_a_put_that_another_write_answered_is_not_stored_after_the_deletion(durable: bool) -> None:
+    world = World(homes=2, replicas=2)
+    await world.client.put(ref(1), content(1), durable=durable, replicas=2)
+    first = len(world.network.log)
+    await world.client.put(ref(1), content(2), durable=durable, replicas=2)
+    late = [data for _, _, data in world.network.log[first:] if wire.op_of(data) == wire.OP_PUT]
+    assert late
+    assert await world.client.delete(ref(1))
+    for home in world.homes(1):
+        for data in late:
+            world.network.deliver(NODE, home, data)
+    await asyncio.sleep(0.1)
+    assert not world.holders(1)
+    await world.client.put(ref(1), content(3), durable=durable, replicas=2)
+    assert (await world.client.get(ref(1))).content == content(3)
 
 
 @in_virtual_time

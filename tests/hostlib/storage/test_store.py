@@ -414,6 +414,46 @@ async def test_what_is_read_ahead_is_counted_once_as_used_or_as_unused() -> None
     assert counts() == (3, 1, 1)
 
 
+def delete(store: BlockStore, number: int, write: int) -> None:
+    proof = SEAL.proof(key(number), FRAGMENTS, write, content(number)[: wire.VALUE_BYTES])
+    assert store.delete(Tombstone(place(key(number)), write, proof))
+
+
+@pytest.mark.parametrize("before", range(FRAGMENTS))
+def test_a_put_that_another_write_answered_does_not_come_back_when_that_is_deleted(before: int) -> None:
+    """The network repeats it, or held some of it back. The deletion knows the other write alone."""
+    store = make_store()
+    for message in puts(1, write=2)[:before]:
+        store.put_fragment(message)
+    put(store, 1, write=1)
+    assert store.put_fragment(puts(1, write=2)[before]) == (Kept.HELD, 1, 0)
+    delete(store, 1, write=1)
+    assert put(store, 1, write=2) == [Kept.REFUSED] * FRAGMENTS
+    assert store.put_fragment(puts(1, write=2)[0]).reason == wire.REFUSED_DELETED
+    assert read(store, 1) is None
+    assert put(store, 1, write=3)[-1] is Kept.HELD
+
+
+def test_a_put_that_another_write_answered_is_kept_where_that_one_left() -> None:
+    store = make_store(dram=1)
+    put(store, 1, write=1)
+    assert put(store, 1, write=2)[-1] is Kept.HELD
+    put(store, 2)
+    assert read(store, 1) is None
+    assert put(store, 1, write=2)[-1] is Kept.HELD
+    assert store.find(place(key(1))) == (BLOCK_BYTES, 2)
+
+
+def test_few_puts_that_other_writes_answered_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hostlib.storage.store.MAX_SUPERSEDED", 1)
+    store = make_store()
+    for number in (1, 2):
+        put(store, number, write=1)
+        put(store, number, write=2)
+        delete(store, number, write=1)
+    assert [put(store, number, write=2)[-1] for number in (1, 2)] == [Kept.HELD, Kept.REFUSED]
+
+
 @in_virtual_time
 async def test_of_one_block_few_lifetimes_are_listed_and_those_the_newest() -> None:
     store = make_store()
