@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_LIST_SIZE = 1024  # simple_switch's for a max_list_size of 0
 MAX_LIST_SIZE = 65536  # a longer list that may never be due would take all memory
+MAX_LIST_BYTES = 2 << 20  # as it is sent: gRPC's clients take 4 MiB in a message, unless they ask for more
+_SAMPLE_BYTES, _FIELD_BYTES = 10, 8  # what a message adds to a sample and to each of its fields, at most
 MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest
 
 EAGER = 8
@@ -46,6 +48,12 @@ class Collector:
     lists: int = 0
     unacknowledged: deque[tuple[int, int, Sample]] = field(default_factory=deque)  # sent at, list, sample
     remembered: set[Sample] = field(default_factory=set)
+    most: int = field(init=False)
+    """Samples in a list, whatever a controller asks for."""
+
+    def __post_init__(self) -> None:
+        sample_bytes = _SAMPLE_BYTES + sum(_FIELD_BYTES + wire_bytes(width) for width in self.widths)
+        self.most = max(1, min(MAX_LIST_SIZE, MAX_LIST_BYTES // sample_bytes))
 
     def add(self, data: bytes, now_ns: int) -> DigestList | None:
         sample = self._unpack(data)
@@ -63,7 +71,7 @@ class Collector:
     @property
     def room(self) -> int:
         """Samples that the list may still take."""
-        most = min(self.config.max_list_size or DEFAULT_LIST_SIZE, MAX_LIST_SIZE)
+        most = min(self.config.max_list_size or DEFAULT_LIST_SIZE, self.most)
         return max(0, most - len(self.samples))
 
     def _unpack(self, data: bytes) -> Sample:
