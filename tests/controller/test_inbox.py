@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -30,11 +31,21 @@ def test_nor_does_a_flood_of_what_nodes_compute() -> None:
     assert box.take(0, 9) == ["expectation 1", "expectation 2"]
 
 
+def put_soon(box: Inbox, *messages: str) -> None:
+    """Put these one after the other, while somebody waits."""
+
+    def put() -> None:
+        for message in messages:
+            time.sleep(0.01)
+            box.put(message)
+
+    threading.Thread(target=put).start()
+
+
 def test_what_nodes_compute_waits_for_more_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GATHER_S", 60)
     box = inbox()
-    for after_s, message in ((0.01, "expectation 1"), (0.02, "expectation 2"), (0.03, "report")):
-        threading.Timer(after_s, box.put, [message]).start()
+    put_soon(box, "expectation 1", "expectation 2", "report")
     assert box.take(60, 9) == ["report", "expectation 1", "expectation 2"]
 
 
@@ -63,8 +74,7 @@ def test_who_waits_is_woken_by_a_message_and_without_one() -> None:
 def test_answers_wait_for_one_another_but_no_report_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GATHER_S", 60)
     box = inbox()
-    for after_s, message in ((0.01, "answer 1"), (0.02, "answer 2"), (0.03, "report")):
-        threading.Timer(after_s, box.put, [message]).start()
+    put_soon(box, "answer 1", "answer 2", "report")
     assert box.take(60, 9) == ["answer 1", "answer 2", "report"]
     box.put("answer 3")
     threading.Timer(0.01, box.wake).start()
