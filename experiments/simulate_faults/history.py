@@ -79,15 +79,17 @@ class History:
         disks: Sequence[SimulatedDisk],
         began_s: float,
         now_s: float,
+        is_found: bool,
     ) -> None:
         """A write was said to be done; a durable one is on as many disks as were asked for, synced: unless a
-        deletion of the block may take effect meanwhile or later."""
+        deletion of the block may take effect meanwhile or later. `is_found`: whether all others find it from
+        now on, as nobody goes by a later list than the writer."""
         self.outcomes["written"] += 1
         self._acknowledged_s[place][content] = now_s
         if not operation.durable or any(one.done_s > began_s for one in self._deletions[place]):
             return
         self.durable[place] = max(operation.replicas, self.durable.get(place, 0))
-        if operation.replicas >= self._replicas:
+        if operation.replicas >= self._replicas and is_found:
             self.durable_s.setdefault(place, now_s)
         held = sum(self._is_whole(place, disk.synced(place.name())) for disk in disks)
         if held < operation.replicas:

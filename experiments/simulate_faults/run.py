@@ -204,7 +204,8 @@ class Player:
             client = self._world.clients[operation.node]  # it may have been killed meanwhile
         await client.put(block, content, durable=operation.durable, replicas=operation.replicas)
         disks = [store.disk for store in self._world.stores]
-        self.history.acknowledged(operation, place, content, disks, began_s, self._loop.time())
+        is_found = not self._world.is_behind(operation.node)
+        self.history.acknowledged(operation, place, content, disks, began_s, self._loop.time(), is_found)
 
     def _block(self, node: int, number: int) -> tuple[Place, BlockRef]:
         """A key of a node's tenant, at its place in its chain."""

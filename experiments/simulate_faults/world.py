@@ -139,16 +139,19 @@ class World:
             and not any(client.suspects for client in self.clients)
         )
 
+    def is_behind(self, node: int) -> bool:
+        """Return whether others go by a later list than a node: what it puts, they may not find at once."""
+        lists = [store.node.members for store in self.stores if store.node is not None]
+        lists += [client.members for client in self.clients]
+        return any(is_later(other.epoch, self.clients[node].members.epoch) for other in lists)
+
     def misses_lists(self, node: int, key: bytes) -> bool:
         """Return whether a node and the homes that it asks for a key go by one list, and others by a later
         one. Then "not found" is not promised to be true."""
         known = self.clients[node].members
-        homes = {home.address for home in known.homes(key)}
         lists = {store.address: store.node.members for store in self.stores if store.node is not None}
-        others = [*lists.values(), *(client.members for client in self.clients)]
-        return all(lists.get(home, known).epoch == known.epoch for home in homes) and any(
-            is_later(other.epoch, known.epoch) for other in others
-        )
+        same = all(lists.get(home.address, known).epoch == known.epoch for home in known.homes(key))
+        return same and self.is_behind(node)
 
     def close(self) -> None:
         """Nothing goes on after this."""
