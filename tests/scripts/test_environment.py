@@ -5,6 +5,7 @@ import fcntl
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -150,12 +151,18 @@ def test_an_environment_of_another_python_is_made_anew(checkout: Path) -> None:
 
 
 def test_ended_half_way_nothing_takes_the_place(checkout: Path) -> None:
+    lock, pipe = checkout / "requirements-shell.lock", checkout / "pipe"
+    packages = lock.read_text()
+    os.mkfifo(pipe)
+    lock.write_text(f"-r {pipe.name}\n")  # pip waits for what nobody writes
     command = ["/usr/bin/python3", "-I", "scripts/environment.py", "make", "shell"]
-    with subprocess.Popen(command, cwd=checkout, env={**os.environ, **NO_NETWORK}) as making:
+    environ = {**os.environ, **NO_NETWORK}
+    with subprocess.Popen(command, cwd=checkout, env=environ, start_new_session=True) as making:
         deadline_s = time.monotonic() + 60
         while not (checkout / ".venv-shell.part" / "bin").exists() and time.monotonic() < deadline_s:
             time.sleep(0.01)
-        making.kill()
+        os.killpg(making.pid, signal.SIGKILL)
+    lock.write_text(packages)
     assert not (checkout / ".venv-shell").exists()
     assert run(checkout, "ready", "shell").returncode == 1
     make(checkout)
