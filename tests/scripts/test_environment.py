@@ -154,7 +154,7 @@ def test_ended_half_way_nothing_takes_the_place(checkout: Path) -> None:
     lock, pipe = checkout / "requirements-shell.lock", checkout / "pipe"
     packages = lock.read_text()
     os.mkfifo(pipe)
-    lock.write_text(f"-r {pipe.name}\n")  # pip waits for what nobody writes
+    lock.write_text(f"-r {pipe.name}\nabsent==1\n")  # pip waits for what nobody writes
     command = ["/usr/bin/python3", "-I", "scripts/environment.py", "make", "shell"]
     environ = {**os.environ, **NO_NETWORK}
     with subprocess.Popen(command, cwd=checkout, env=environ, start_new_session=True) as making:
