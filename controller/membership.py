@@ -185,13 +185,12 @@ class Membership:
     def _judge_unheard(self, member: Member, now_s: float) -> None:
         """One that never said HELLO is up as long as no storage node does, and then down: it may have missed
         what was written before this controller began."""
-        others_s = min(self._first_heard_s.values(), default=None)
-        if others_s is not None:
-            if now_s - others_s > NEVER_HEARD_S and member.state is not State.DOWN:
-                self._set(member, State.DOWN, " (never heard)")
-        elif self._began_s is None or member.state is not State.JOINING:
+        since_s = min(self._first_heard_s.values(), default=self._began_s)
+        if since_s is None or now_s - since_s <= NEVER_HEARD_S:
             return
-        elif now_s - self._began_s > NEVER_HEARD_S:
+        if self._first_heard_s and member.state is not State.DOWN:
+            self._set(member, State.DOWN, " (never heard)")
+        elif not self._first_heard_s and member.state is State.JOINING:
             self._set(member, State.UP)
 
     def _suspected(self, node: str, suspects: frozenset[int], now_s: float) -> None:

@@ -28,12 +28,12 @@ class Computed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineFaults:
-    """What an engine is known to compute wrong, so that it is not stored."""
+    """Faults of an engine: KV that it computes wrong, and that is not stored."""
 
     recomputes_wrong: bool = False
-    """What a connector could not load in a step."""
+    """It computes tokens wrong that a connector could not load in a step."""
     applies_others_adapters: bool = False
-    """Requests without an adapter, beside one that has one in the same step."""
+    """It computes requests without an adapter with the adapter of another request in the same step."""
 
 
 NO_FAULTS: Final = EngineFaults()

@@ -30,7 +30,7 @@ MAX_VIOLATIONS: Final = 20
 
 @dataclass(slots=True, eq=False)
 class Deletion:
-    """Of a block: `done_s` is when it was said to be gone. One that failed may still take effect later."""
+    """A deletion of a block. `done_s` is when it was acknowledged; one that failed may take effect later."""
 
     place: Place
     began_s: float

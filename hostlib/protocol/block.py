@@ -30,7 +30,7 @@ _VERSION: Final = 3
 _NAME = struct.Struct(">H16s")
 NAME_BYTES: Final = _NAME.size
 LEAST_BYTES: Final = 512
-"""What a block counts in memory and on disk at least, in bytes: so much its entries in tables take, about."""
+"""A shorter block counts as many bytes in memory and on disk. Its entries in tables take about as much."""
 KIND_WHOLE: Final = 0
 KIND_DERIVED: Final = 1
 
@@ -97,7 +97,7 @@ class Header(NamedTuple):
 
 
 def taken_bytes(length: int) -> int:
-    """Return what a block of so many bytes takes of a tier: of a short one most is what is known about it."""
+    """Return how many bytes of a tier a block of this length takes, with its entries in tables."""
     return max(length, LEAST_BYTES)
 
 

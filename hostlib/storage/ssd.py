@@ -51,7 +51,7 @@ class _Entry:
     is_safe: bool = True
     """Whether the disk has it for certain."""
     replaced: _Entry | None = None
-    """What the disk has until this is safe; None for nothing."""
+    """The block that the disk holds until this one is safe; None if it holds none."""
 
 
 class SsdTier:

@@ -20,7 +20,7 @@ from hostlib.storage.graveyard import Graveyard
 from hostlib.storage.lifetimes import Lifetime, Lifetimes
 from hostlib.storage.retained import RetainedPlaces
 from hostlib.storage.store_options import RECEIVED, Kept, PutOutcome, StoreOptions, StoreStats
-from hostlib.transport.assembly import Assembly, Write, is_whole_fragment
+from hostlib.transport.assembly import Assembly, Write, is_whole_fragment, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -158,13 +158,13 @@ class BlockStore:
 
     def put_fragment(self, message: wire.Message, address: str = "") -> PutOutcome:
         """Keep one fragment of a PUT of the host with that address."""
-        place = Place(message.tenant, message.key)
+        place, write = Place(message.tenant, message.key), write_of(message, address)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
-            return self._keep_held(message, address)
+            return self._keep_held(place, write, durable)
         if not is_whole_fragment(message) or not message.content:
             return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_LENGTH)
-        reason = self._why_not(message, address)
+        reason = self._why_not(message, write)
         if reason:
             return PutOutcome(Kept.REFUSED, reason=reason)
         block = self._assembly.add(message, address)
@@ -179,13 +179,12 @@ class BlockStore:
         """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
         the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
         to come one by one."""
-        place = Place(message.tenant, message.key)
+        place, write = Place(message.tenant, message.key), write_of(message, address)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
-            return 0, 0 if durable else count, self._keep_held(message, address)
-        if self._why_not(message, address):
+            return 0, 0 if durable else count, self._keep_held(place, write, durable)
+        if self._why_not(message, write):
             return 0, 0, RECEIVED
-        write = _write_of(message, address)
         taken, block = self._assembly.add_run(write, message.fragments, puts, at, count)
         self.stats.partial_dropped = self._assembly.given_up
         if block is None:
@@ -401,15 +400,15 @@ class BlockStore:
                 self._ssd.keep(place, block)
             self._ssd.flush()
 
-    def _keep_held(self, message: wire.Message, address: str) -> PutOutcome:
+    def _keep_held(self, place: Place, write: Write, durable: bool) -> PutOutcome:
         """A PUT of a block that is here is a use of it."""
-        place, durable = Place(message.tenant, message.key), bool(message.flags & wire.FLAG_DURABLE)
         if place in self._dram:
             self._dram.move_to_end(place)
         found = self.find(place)
         assert found is not None
-        if message.content != found[1]:
-            self._superseded[_write_of(message, address)] = None
+        *_, content, _ = write
+        if content != found[1]:
+            self._superseded[write] = None
             if len(self._superseded) > MAX_SUPERSEDED:
                 self._superseded.popitem(last=False)
         if not durable:
@@ -418,10 +417,9 @@ class BlockStore:
             return PutOutcome(Kept.REFUSED, reason=wire.REFUSED_FULL)
         return PutOutcome(Kept.COMMITTING, found[1])
 
-    def _why_not(self, message: wire.Message, address: str) -> int:
+    def _why_not(self, message: wire.Message, write: Write) -> int:
         """The reason to refuse a fragment of a block that is not here; 0 for none."""
-        is_superseded = _write_of(message, address) in self._superseded
-        if is_superseded and self.graveyard.stones.of(Place(message.tenant, message.key)):
+        if write in self._superseded and self.graveyard.stones.of(Place(message.tenant, message.key)):
             return wire.REFUSED_DELETED
         if message.flags & wire.FLAG_DURABLE and self._ssd is None:
             return wire.REFUSED_FULL
@@ -479,10 +477,6 @@ class BlockStore:
         if place not in self._dram:
             self.release(place)
             self._tenant_bytes[place.tenant] -= taken_bytes(length)
-
-
-def _write_of(message: wire.Message, address: str) -> Write:
-    return message.tenant, message.key, message.content, address
 
 
 def _first_that_fits(lengths: Sequence[int], room: int) -> int:

@@ -74,7 +74,7 @@ class Assembly:
     def add(self, message: Message, address: str = "") -> Block | None:
         """Take a fragment from a host; the block once all are there. A fragment that is there already is
         ignored."""
-        write = (message.tenant, message.key, message.content, address)
+        write = write_of(message, address)
         partial = self._partial.get(write)
         if partial is None:
             partial = self._partial[write] = _Partial(message.fragments)
@@ -132,6 +132,11 @@ class Assembly:
     def _give_up_one_of(self, source: Source) -> None:
         self._drop(next(write for write in self._partial if (write[0], write[3]) == source))
         self.given_up += 1
+
+
+def write_of(message: Message, address: str) -> Write:
+    """Return which write a PUT of the host with that address belongs to."""
+    return message.tenant, message.key, message.content, address
 
 
 def is_whole_fragment(message: Message) -> bool:

@@ -40,7 +40,7 @@ _ADVICE = {
     errno.EADDRNOTAVAIL: ": no interface of this machine has it",
     errno.EADDRINUSE: ": another process of this node has it",
 }
-"""What to add to the error when a socket can't be bound to an address."""
+"""Advice that ends the error of a socket that can't be bound, by the error's number."""
 _NO_SEGMENTATION = (errno.EIO, errno.EINVAL)
 _BUFFER_BYTES = 3 * MAX_DATAGRAM_BYTES
 """Filled from its start in each turn, so most of it is hardly ever touched."""

@@ -65,7 +65,7 @@ def test_what_is_not_taken_at_once_stays() -> None:
 
 def test_who_waits_is_woken_by_a_message_and_without_one() -> None:
     box = inbox()
-    threading.Timer(0.01, box.put, ["answer"]).start()
+    put_soon(box, "answer")
     assert box.take(60, 9) == ["answer"]
     threading.Timer(0.01, box.wake).start()
     assert box.take(60, 9) == []

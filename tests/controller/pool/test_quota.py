@@ -48,12 +48,18 @@ def test_no_tenant_exceeds_it_and_the_least_recently_used_goes(
     assert quota.held() == {tenant: len(blocks) for tenant, blocks in held.items() if blocks}
 
 
-@pytest.mark.parametrize("policy", OWN_POLICIES)
-def test_a_tenant_s_flood_displaces_no_block_of_another(policy: str) -> None:
+def half_full_of_another(policy: str) -> World:
+    """Return a pool of eight blocks of which another tenant has its share, four."""
     world = World(blocks=8, policy=policy, tenant_share=0.5)
     for number in range(4):
         world.pool.hot_miss(hot_miss(number, tenant=OTHER), 1.0)
         world.pool.commit(1.0)
+    return world
+
+
+@pytest.mark.parametrize("policy", OWN_POLICIES)
+def test_a_tenant_s_flood_displaces_no_block_of_another(policy: str) -> None:
+    world = half_full_of_another(policy)
     for number in range(100, 200):
         world.miss(number)
     tenants = [tenant_of(entry) for entry in world.installed]
@@ -65,10 +71,7 @@ def test_a_tenant_s_flood_displaces_no_block_of_another(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", OWN_POLICIES)
 def test_what_is_reported_together_counts_before_it_is_in_the_pool(policy: str) -> None:
-    world = World(blocks=8, policy=policy, tenant_share=0.5)
-    for number in range(4):
-        world.pool.hot_miss(hot_miss(number, tenant=OTHER), 1.0)
-        world.pool.commit(1.0)
+    world = half_full_of_another(policy)
     for first in (100, 200, 300):
         world.miss(*range(first, first + 20))
         assert world.pool.held_by_tenant() == {TENANT: 4, OTHER: 4}

@@ -1,4 +1,4 @@
-"""What the network repeats or holds back does not count for what is asked later."""
+"""The network repeats packets or delays them: an answer does not count for a later question."""
 
 from __future__ import annotations
 
