@@ -22,6 +22,8 @@ SO_RXQ_OVFL: Final = 40
 MAX_DATAGRAM_BYTES: Final = 65_535
 BATCH_DATAGRAMS: Final = 64
 """UDP_MAX_SEGMENTS of Linux, until 6.9."""
+BATCH_BYTES: Final = 65_507
+"""The longest datagram, which a batch is to the kernel."""
 _RECEIVES_PER_WAKEUP = 32
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4) * 2
 _SEGMENT_SIZE = struct.Struct("=H")
@@ -30,7 +32,7 @@ _UINT = struct.Struct("=I")
 
 def gso_datagrams(batch_bytes: int, datagram_bytes: int) -> int:
     """Return how many datagrams of this length are one batch for the kernel, one at least."""
-    fitting = batch_bytes // (FRAME_HEADER_BYTES + datagram_bytes)
+    fitting = min(batch_bytes, BATCH_BYTES) // (FRAME_HEADER_BYTES + datagram_bytes)
     return max(1, min(BATCH_DATAGRAMS, fitting))
 
 

@@ -24,6 +24,7 @@ enum {
     ENOUGH_BYTES = 2 * 65536,
     MOST_SENT = 128,
     BATCH_DATAGRAMS = 64, /* the most that UDP_SEGMENT takes before Linux 6.9 */
+    BATCH_BYTES = 65507,  /* the longest datagram, which a batch is to the kernel */
 };
 
 /* Pages that are never written take no memory. The interpreter's lock is held while it is in use. */
@@ -165,6 +166,7 @@ static void cut_into(struct msghdr *header, Segmented *ancillary, size_t segment
 
 /* How many of these are one batch: of one length, and their frames no more than so many bytes. */
 static size_t batch_of(const struct iovec *vectors, size_t count, size_t batch_bytes) {
+    if (batch_bytes > BATCH_BYTES) batch_bytes = BATCH_BYTES;
     size_t length = vectors[0].iov_len, longest = batch_bytes / (FRAME_HEADER_BYTES + length), alike = 1;
     if (longest > BATCH_DATAGRAMS) longest = BATCH_DATAGRAMS;
     while (alike < count && alike < longest && vectors[alike].iov_len == length) alike++;

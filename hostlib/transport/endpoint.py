@@ -20,7 +20,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from hostlib import native
-from hostlib.native.python_sockets import MAX_DATAGRAM_BYTES, SO_RXQ_OVFL, UDP_GRO, gso_batch, gso_datagrams
+from hostlib.native.python_sockets import (
+    BATCH_BYTES,
+    MAX_DATAGRAM_BYTES,
+    SO_RXQ_OVFL,
+    UDP_GRO,
+    gso_batch,
+    gso_datagrams,
+)
 from hostlib.protocol.errors import ConfigError
 from hostlib.protocol.wire import FRAME_HEADER_BYTES, KV_PORT, VALUE_FRAME_BYTES, Buffer
 from hostlib.transport.mtu import check_mtu
@@ -45,8 +52,6 @@ _NO_SEGMENTATION = (errno.EIO, errno.EINVAL)
 _BUFFER_BYTES = 3 * MAX_DATAGRAM_BYTES
 """Filled from its start in each turn, so most of it is hardly ever touched."""
 _BATCH_S = 0.001
-_LONGEST_BATCH_BYTES = 65_000
-"""A batch is one datagram to the kernel, of at most 65,507 bytes."""
 _UINT = struct.Struct("=I")
 
 
@@ -74,8 +79,7 @@ class EndpointOptions:
         A batch leaves before its time, as if the link were faster than it is: on a slow one a node that asks
         a little later than others would find the first answers gone that it could have shared.
         """
-        fitting = int(_BATCH_S * link_bit_s / 8) if link_bit_s else _LONGEST_BATCH_BYTES
-        return cls(batch_bytes=min(_LONGEST_BATCH_BYTES, fitting))
+        return cls(batch_bytes=int(_BATCH_S * link_bit_s / 8) if link_bit_s else BATCH_BYTES)
 
     def gso_datagrams(self, datagram_bytes: int) -> int:
         """Return how many datagrams of this length are one batch for the kernel."""

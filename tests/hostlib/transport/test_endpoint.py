@@ -77,6 +77,19 @@ async def test_datagrams_arrive_as_they_were_sent(batch_bytes: int) -> None:
         assert sent.egress_frame_bytes == sum(42 + len(datagram) for datagram in MIXED)
 
 
+@pytest.mark.parametrize("options", [EndpointOptions(batch_bytes=8 * 8286), EndpointOptions.of_link(0)])
+@in_real_time
+async def test_no_batch_is_longer_than_one_datagram_to_the_kernel(options: EndpointOptions) -> None:
+    """Eight values of 8 KiB are; the kernel refuses them."""
+    long = [bytes([n]) * 8244 for n in range(20)]
+    with Pair(options) as pair:
+        pair.sender.send(pair.destination, long)
+        await until(lambda: pair.sender.stats.sent + pair.sender.stats.dropped == len(long))
+        assert pair.sender.stats.dropped == 0
+        await until(lambda: len(pair.arrived) == len(long))
+        assert pair.arrived == long
+
+
 @pytest.mark.parametrize(("link_bit_s", "datagrams"), [(0.0, 64), (1e9, 64), (20e6, 4), (5e6, 1), (1e3, 1)])
 def test_a_batch_takes_no_more_than_a_millisecond_of_the_link(link_bit_s: float, datagrams: int) -> None:
     assert EndpointOptions.of_link(link_bit_s).gso_datagrams(560) == datagrams
