@@ -70,6 +70,17 @@ def _controller_killed(cluster: Cluster, seconds: float) -> None:
     cluster.controller = cluster.start_controller()
 
 
+def _storage_and_controller_killed(cluster: Cluster, seconds: float) -> None:
+    """The new controller never hears the storage node while that is away."""
+    name = cluster.fabric.stores[0]
+    kill(cluster.stores[name])
+    kill(cluster.controller)
+    cluster.controller = cluster.start_controller()
+    time.sleep(seconds)
+    cluster.stores[name] = cluster.start_store(name)
+    until_said("ready", [cluster.stores[name]], READY_TIMEOUT_S)
+
+
 def _controller_hung(cluster: Cluster, seconds: float) -> None:
     with halted(cluster.controller):
         time.sleep(seconds)
@@ -210,6 +221,10 @@ CASES = {
     "storage_killed": Case("storage node killed (SIGKILL), started again", _storage_killed),
     "storage_slow": Case(f"storage node stopped {SPELLS} times (SIGSTOP)", _storage_slow),
     "controller_killed": Case("controller killed (SIGKILL), started again", _controller_killed),
+    "storage_and_controller_killed": Case(
+        "storage node and controller killed, the controller started again first",
+        _storage_and_controller_killed,
+    ),
     "switch_restarted": Case("switches killed (SIGKILL), started again", _switch_restarted),
     "link_flap": Case(f"link of a storage node down {SPELLS} times", _link_flap),
     "loss_1": Case("1 % of all packets lost at each switch", _loss(0.01)),

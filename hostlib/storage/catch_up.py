@@ -129,7 +129,8 @@ class Shelf(Protocol):
         """Return why one write of a block is not to be copied, and the addresses of the hosts that say so."""
 
     def knows_deletions(self) -> None:
-        """A peer which was there all the time has said all that was deleted."""
+        """A peer which was there all the time has said all that was deleted, or all peers that may know of a
+        deletion have said theirs."""
 
 
 class CatchUp:
@@ -159,6 +160,7 @@ class CatchUp:
         now_s = asyncio.get_running_loop().time
         strangers: list[tuple[str, list[Entry]]] = []
         peers = [one for one in members.nodes if one.address != own_address and one.state is not State.DOWN]
+        away = sum(one.state is State.DOWN for one in members.nodes if one.address != own_address)
 
         async def blocks() -> bool:
             complete = True
@@ -181,7 +183,10 @@ class CatchUp:
         async def stones(flags: int) -> bool:
             """All are asked at once: one that is silent keeps nobody in doubt."""
             lists = (self._stones_from(one.address, flags, patience[one.address, flags]) for one in peers)
-            return all(await asyncio.gather(*lists))
+            complete = all(await asyncio.gather(*lists))
+            if complete and away < members.replicas and flags != LIST_FLAGS:
+                self._shelf.knows_deletions()  # else all in doubt would wait for one another
+            return complete
 
         complete = all(await asyncio.gather(blocks(), stones(wire.FLAG_TOMBSTONES)))
         return await stones(LIST_FLAGS) and complete  # lifetimes of what is here by now

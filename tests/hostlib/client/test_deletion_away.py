@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -202,6 +203,33 @@ async def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
     assert world.nodes[gone].joining.in_doubt
     await until(lambda: not world.nodes[gone].joining.in_doubt)
     assert not world.holders(n)
+
+
+@pytest.mark.parametrize("dies", [True, False])
+@in_virtual_time
+async def test_where_all_may_have_missed_deletions_they_learn_them_of_one_another(dies: bool) -> None:
+    """By the list of a new controller nobody is up, and one of them may be dead."""
+    world = World(replicas=2, controller="10.255.255.254")
+    for node in world.nodes.values():
+        node.start()
+    await asyncio.sleep(1)
+    world.announce(UP, UP, UP)
+    await asyncio.sleep(10)
+    gone = world.members.nodes[0].address
+    for n in range(12):
+        await world.client.put(ref(n), content(n), durable=True)  # at one home: the other lacks it
+    if dies:
+        world.kill(gone)
+    world.members = replace(world.members, epoch=world.members.epoch + 1000)
+    world.announce(JOINING, JOINING, JOINING)
+    if dies:
+        await asyncio.sleep(1)
+        world.announce(DOWN, JOINING, JOINING)
+        await asyncio.sleep(2)
+        world.restart(gone).start()
+        world.announce(JOINING, JOINING, JOINING)
+    await until(lambda: all(node.joining.caught_up for node in world.nodes.values()), 10)
+    assert all(set(world.holders(n)) == set(world.homes(n)) for n in range(12))
 
 
 @in_virtual_time
