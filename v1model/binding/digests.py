@@ -20,7 +20,8 @@ DEFAULT_LIST_SIZE = 1024  # simple_switch's for a max_list_size of 0
 MAX_LIST_SIZE = 65536  # a longer list that may never be due would take all memory
 MAX_LIST_BYTES = 2 << 20  # as it is sent: gRPC's clients take 4 MiB in a message, unless they ask for more
 _SAMPLE_BYTES, _FIELD_BYTES = 10, 8  # what a message adds to a sample and to each of its fields, at most
-MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest
+MAX_UNACKNOWLEDGED = 65536  # samples remembered for each digest,
+MAX_UNACKNOWLEDGED_BYTES = 64 << 20  # and as they would be sent: one may have kilobytes
 
 EAGER = 8
 """After a pause of max_timeout_ns a list waits for an eighth of it, so that the first reports in a while are
@@ -50,16 +51,18 @@ class Collector:
     remembered: set[Sample] = field(default_factory=set)
     most: int = field(init=False)
     """Samples in a list, whatever a controller asks for."""
+    most_remembered: int = field(init=False)
 
     def __post_init__(self) -> None:
         sample_bytes = _SAMPLE_BYTES + sum(_FIELD_BYTES + wire_bytes(width) for width in self.widths)
         self.most = max(1, min(MAX_LIST_SIZE, MAX_LIST_BYTES // sample_bytes))
+        self.most_remembered = max(1, min(MAX_UNACKNOWLEDGED, MAX_UNACKNOWLEDGED_BYTES // sample_bytes))
 
     def add(self, data: bytes, now_ns: int) -> DigestList | None:
         sample = self._unpack(data)
         if self.config.ack_timeout_ns:
             self._forget(now_ns)
-            if sample in self.remembered or len(self.remembered) >= MAX_UNACKNOWLEDGED:
+            if sample in self.remembered or len(self.remembered) >= self.most_remembered:
                 return None
             self.remembered.add(sample)
             self.unacknowledged.append((now_ns, self.lists + 1, sample))

@@ -28,6 +28,17 @@ def test_what_is_never_acknowledged_is_remembered_to_a_bound(monkeypatch: pytest
     assert len(collector.remembered) == len(collector.unacknowledged) == 100
 
 
+def test_long_samples_that_are_never_acknowledged_are_remembered_to_a_bound_in_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(digests, "MAX_UNACKNOWLEDGED_BYTES", 100 << 10)
+    digest = ir.Digest("learn", ir.Struct("wide_t", (("x", ir.Bits(8192)),)))
+    collector = Collector(digest, [8192], DigestConfig(0, 1, 1 << 60))
+    lists = [collector.add(number.to_bytes(1024, "big"), number) for number in range(250)]
+    assert 90 < sum(each is not None for each in lists) <= 100
+    assert 90 < len(collector.remembered) == len(collector.unacknowledged) <= 100
+
+
 @pytest.mark.parametrize("fields", [8, 60])
 def test_a_list_fits_into_the_message_that_a_client_takes(fields: int) -> None:
     """A list of 65,536 samples of 60 fields had 130 MB; gRPC's clients take 4 MiB and end their stream."""
