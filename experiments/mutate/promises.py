@@ -32,7 +32,7 @@ _HOSTLIB: Final = {
     "fetch": (*_CLIENT, "native", "other_list"),
     "fetches": (*_CLIENT, "native", "other_list", "deletion_away"),
     "flow_window": ("lane", "native"),
-    "health": ("health", "client_homes"),
+    "health": ("health", "client_homes", "other_list"),
     "homes": ("homes", "members"),
     "joining": ("joining", "catch_up", "insiders", "deletion", "deletion_away"),
     "lane": ("lane", "native", "client_homes"),
@@ -50,7 +50,7 @@ _HOSTLIB: Final = {
     "storage_node": _STORE,
     "store": ("store_states", *_STORE),
     "unsure": ("unsure", "deletion_away", "insiders"),
-    "wire": ("wire", "scapy_layer", "client_values"),
+    "wire": ("wire", "scapy_layer", "client_values", "late_answers"),
 }
 _CONTROLLER: Final = {
     "membership": ("membership", "ways", "worker"),

@@ -9,7 +9,7 @@ import pytest
 
 from controller.membership import SILENCE_S, Announcements, Membership
 from controller.operations import Announce, Answer
-from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, NOBODY_REACHED_S, QUORUM, WINDOW_S
+from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, NOBODY_REACHED_S, QUORUM, WINDOW_S, Way
 from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, State, hello, suspects_in
 
@@ -269,3 +269,26 @@ def test_while_none_of_all_who_are_heard_is_reached_none_is_down_for_some_time(
     world.carries = lambda store, there: not there
     world.run(NOBODY_REACHED_S + 2 * CALM_S)
     assert {world.state(store) for store in STORES} == {State.DOWN}
+
+
+def test_a_delay_is_what_a_hello_or_an_answer_is_late() -> None:
+    way = Way()
+    way.heard(0.0)
+    assert way.delay_s(HEARTBEAT_S) == 0
+    assert way.delay_s(HEARTBEAT_S + 0.2) == pytest.approx(0.2)
+    way.heard(HEARTBEAT_S + 0.3)
+    assert way.delay_s(HEARTBEAT_S + 0.3) == pytest.approx(0.3)
+    assert way.delay_s(HEARTBEAT_S + 0.3 + MOST_PATIENCE_S + 0.1) is None
+
+
+@pytest.mark.parametrize(("suspected", "looks"), [((ONE,), True), ((), False)])
+def test_one_node_that_suspects_a_storage_node_makes_the_controller_look_closely(
+    suspected: tuple[IPv4Address, ...], looks: bool
+) -> None:
+    world = World()
+    world.run(3.0)
+    world.suspect(NODES[0], *suspected)
+    sent = world.sent
+    world.run(1.0)
+    often = len(STORES) / ALARMED_S
+    assert (world.sent - sent > often / 2) == looks

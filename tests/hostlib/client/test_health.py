@@ -134,3 +134,11 @@ def test_who_is_not_in_a_new_list_is_forgotten_and_strangers_are_never_remembere
     for number in range(1000):
         health.heard(f"192.0.2.{number}", 1.0)
     assert len(health._heard_s) == 0
+
+
+def test_everyone_is_asked_but_who_is_suspected_and_that_one_is_left_out_is_said() -> None:
+    members, order = with_states(2, n1=State.DOWN)
+    health = Health(members, OPTIONS)
+    assert health.everyone(KEY) == (order, False)
+    suspect(health, order[2])
+    assert health.everyone(KEY) == ([order[0], order[1], order[3]], True)

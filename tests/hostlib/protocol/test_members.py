@@ -144,3 +144,10 @@ def test_a_list_that_is_as_late_has_the_while_begin_anew(heard: int) -> None:
     assert not refused.takes(5, 7, 0.0)
     assert refused.takes(heard, 7, 1.0) == (heard == 8)
     assert [refused.takes(5, 7, at_s) for at_s in (5.5, 6.0, 7.0, 10.5)] == [False, False, False, True]
+
+
+def test_a_list_is_later_than_those_of_half_of_all_epochs() -> None:
+    most = EPOCHS // 2 - 1
+    assert is_later(7 + most, 7)
+    assert not is_later(7 + most + 1, 7)
+    assert is_later((EPOCHS - 7 + most) % EPOCHS, EPOCHS - 7)

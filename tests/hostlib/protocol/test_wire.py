@@ -231,3 +231,18 @@ def test_variants_of_a_write_differ_in_nothing_else(
     of_write = wire.Variants(wire.encode(asked)).of_write(fragments, content, epoch)
     known = asked._replace(fragments=fragments, content=content, epoch=epoch)
     assert of_write.encode(asked.flags, asked.sequence, 0) == wire.encode(known)
+
+
+@pytest.mark.parametrize("first", [1, 5, 1 << 31, 0xFFFFFFFF])
+def test_answers_to_questions_before_a_number_are_told_from_those_to_later_ones(first: int) -> None:
+    """Also where numbers begin anew."""
+
+    def is_of_before(distance: int, flags: int = 0) -> bool:
+        sequence = (first + distance) & 0xFFFFFFFF
+        return wire.is_of_before(wire.Message(wire.OP_FOUND, KEY, 0, 1, flags, sequence=sequence), first)
+
+    assert [is_of_before(distance) for distance in (-(1 << 31) + 1, -1, 0, 1, (1 << 31) - 1)] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    assert not is_of_before(-1, wire.FLAG_MERGED)
+    assert not is_of_before(-1, wire.FLAG_PUSHED)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from hostlib.protocol.block import Block
-from hostlib.protocol.errors import DiskError
+from hostlib.protocol.errors import DiskError, DiskFullError
 from hostlib.protocol.tombstones import ALIVE, Tombstone
 from hostlib.storage.commit import CommitOptions, GroupCommit
 from hostlib.storage.simulated_disk import SimulatedDisk
@@ -119,3 +119,19 @@ async def test_a_clean_stop_deletes_what_was_being_deleted() -> None:
     await asyncio.sleep(0.5)  # it is being deleted
     commit.flush()
     assert disk.synced(one.name()) is None
+
+
+@in_virtual_time
+async def test_what_was_deleted_is_gone_though_the_disk_does_not_take_what_is_written_with_it() -> None:
+    disk, old, new = SimulatedDisk(), place(key(1)), place(key(2))
+    commit = GroupCommit(disk, run=slowly)
+    commit.put(old, 1, block_of(1))
+    await asyncio.sleep(2)
+    disk.capacity_bytes = 0
+    heard: list[DiskError | None] = []
+    commit.delete(old.name())
+    commit.put(new, 1, block_of(1, 10_000))
+    assert commit.when_safe(new.name(), heard.append)
+    await asyncio.sleep(4)
+    assert [type(one) for one in heard] == [DiskFullError]
+    assert [name for name, _ in disk.scan()] == []

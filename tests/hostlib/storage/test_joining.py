@@ -12,6 +12,7 @@ from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import Members, State
 from hostlib.storage import joining
 from hostlib.storage.catch_up import Patiences
+from hostlib.storage.graveyard import ALIVE_EVERY_S
 from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
@@ -175,6 +176,19 @@ async def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of
     world.announce(JOINING, DOWN, UP)
     await asyncio.sleep(5)
     assert world.nodes[home].joining.caught_up
+
+
+@in_virtual_time
+async def test_who_was_killed_knows_that_it_was_there_until_lately() -> None:
+    world = World(controller="10.255.255.254")
+    home = world.members.nodes[0].address
+    world.nodes[home].start()
+    world.clock_s += 12 * 3600
+    await asyncio.sleep(2)
+    world.kill(home)
+    world.clock_s += 1
+    world.restart(home)
+    assert world.stores[home].graveyard.last_there_s == pytest.approx(world.clock_s, abs=ALIVE_EVERY_S)
 
 
 @in_virtual_time
