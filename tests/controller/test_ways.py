@@ -9,7 +9,7 @@ import pytest
 
 from controller.membership import SILENCE_S, Announcements, Membership
 from controller.operations import Announce, Answer
-from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, NOBODY_REACHED_S, QUORUM, WINDOW_S, Way
+from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, NOBODY_REACHED_S, QUORUM, WINDOW_S, Way, Ways
 from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, State, hello, suspects_in
 
@@ -292,3 +292,10 @@ def test_one_node_that_suspects_a_storage_node_makes_the_controller_look_closely
     world.run(1.0)
     often = len(STORES) / ALARMED_S
     assert (world.sent - sent > often / 2) == looks
+
+
+def test_who_never_said_hello_is_not_probed() -> None:
+    ways = Ways(1)
+    assert ways.probe([str(ONE)], 1.0) == {}
+    ways.heard(str(ONE), 0, 1.0)
+    assert ways.probe([str(ONE), str(TWO)], 1.0) == {str(ONE): 2}

@@ -231,6 +231,7 @@ def test_a_home_that_dies_in_mid_put_is_replaced_by_the_next_list(place_of_the_d
         for number in range(30):
             holders = set(world.holders(number)) - {dead}
             assert holders >= set(world.homes(number))
+        assert not world.client._exchange.request_owners  # nobody waits for the dead one any more
 
     async def _put(world: World, number: int) -> None:
         await world.client.put(ref(number), content(number), durable=True, replicas=2)

@@ -135,3 +135,18 @@ async def test_what_was_deleted_is_gone_though_the_disk_does_not_take_what_is_wr
     await asyncio.sleep(4)
     assert [type(one) for one in heard] == [DiskFullError]
     assert [name for name, _ in disk.scan()] == []
+
+
+@in_virtual_time
+async def test_what_was_deleted_while_the_disk_gave_errors_is_gone_when_it_does_not() -> None:
+    disk, old, new = SimulatedDisk(), place(key(1)), place(key(2))
+    commit = GroupCommit(disk, run=slowly)
+    commit.put(old, 1, block_of(1))
+    await asyncio.sleep(2)
+    disk.failing = True
+    commit.delete(old.name())
+    await asyncio.sleep(5)
+    disk.failing = False
+    commit.put(new, 1, block_of(1))
+    await asyncio.sleep(5)
+    assert [name for name, _ in disk.scan()] == [new.name()]

@@ -17,7 +17,7 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol.block import NAME_BYTES, Block, Derived, Place, encode_record
 from hostlib.protocol.content import block_content, sealed_block
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
-from hostlib.protocol.tombstones import NOTE
+from hostlib.protocol.tombstones import ALIVE, NOTE
 from hostlib.storage.disk import KEY_LENGTHS, Batch, Disk, LmdbDisk
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
@@ -327,3 +327,19 @@ async def test_a_closed_tier_reads_nothing_any_more() -> None:
     assert threading.active_count() == before + 1
     tier.close()
     assert threading.active_count() == before
+
+
+@in_virtual_time
+async def test_a_note_that_the_disk_refused_is_known_until_it_is_safe() -> None:
+    disk, name = SimulatedDisk(), ALIVE
+    tier = make_tier(disk)
+    disk.failing = True
+    tier.note(name, b"first")
+    assert not tier.refused_note(name)  # it waits
+    await asyncio.sleep(2)
+    assert tier.refused_note(name)
+    disk.failing = False
+    tier.note(name, b"again")
+    await asyncio.sleep(2)
+    assert not tier.refused_note(name)
+    assert disk.synced(name) == b"again"
