@@ -190,9 +190,13 @@ class Player:
 
     async def _delete(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
-        attempt = self.history.delete_begins(place, self._loop.time())
-        await self._world.clients[operation.node].delete(block)
-        self.history.deleted(attempt, self._loop.time())
+        attempt, held = self.history.delete_begins(place, self._loop.time()), self._world.held(place)
+        client = self._world.clients[operation.node]
+        await client.delete(block)
+        down = {store.address for store in self._world.stores if client.members.is_down(store.address)}
+        found = {content for address, content in held.items() if address not in down}
+        left = {content for address, content in self._world.held(place).items() if address in down}
+        self.history.deleted(attempt, self._loop.time(), left - found)
 
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
