@@ -133,6 +133,7 @@ class Joining:
         wall_s = self._wall_s()
         if self._knows_all and not self.in_doubt and abs(wall_s - self._listed_s) >= SETTLED_S:
             self._there_s, self._listed_s = min(self._listed_s, wall_s), wall_s
+            self._store.graveyard.is_there()
 
     def _take(self, members: Members, now_s: float) -> None:
         before, own = self.members, members.at(self._address)
@@ -238,7 +239,8 @@ class Joining:
         """Whenever nothing was said for a while, be it that no probe came."""
         loop = asyncio.get_running_loop()
         while True:
-            self._store.graveyard.is_there()
+            if not self.members.epoch:  # nobody counts as down where there is no controller
+                self._store.graveyard.is_there()
             wait_s = self._beat_s - loop.time()
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
@@ -267,7 +269,8 @@ class Joining:
             self._may_lack = self._all_copies_may_be_away()
             for _ in range(2):  # what was written to others during the first pass is in the second
                 complete = await self._copy_all(patience)
-            self.knows_deletions()
+            self._heard_all = self._heard_all or complete
+            self._end_doubt_if_listed()
             if self._unsure_task is not None:
                 await asyncio.wait([self._unsure_task])
             if self._join_task is not asyncio.current_task():
@@ -334,6 +337,7 @@ class Joining:
             self._missed = {Place(tenant, WHOLE_TENANT) for tenant in self._store.tenants()}
         self._heard_all = False
         self.in_doubt = True
+        self._store.graveyard.doubts(self._there_s)
         self._doubt_task = self._spawn(self._doubt_no_longer())
 
     async def _doubt_no_longer(self) -> None:
@@ -357,7 +361,7 @@ class Joining:
         if stone.write:
             self._learned += stone not in stones
             self._store.delete(stone, age_s, source)
-        elif self.in_doubt and self._there_s < since_s:
+        elif (self.in_doubt or not self._knows_all) and self._there_s < since_s:
             self._missed.add(stone.place)
             stones.incomplete(stone.place, since_s)
 
@@ -369,6 +373,9 @@ class Joining:
     def knows_deletions(self) -> None:
         """See `Shelf`: what is here may be given away again when it is known which other homes were there."""
         self._heard_all = True
+        self._end_doubt_if_listed()
+
+    def _end_doubt_if_listed(self) -> None:
         if self._controller is None or self.members.epoch:
             self._end_doubt()
 
@@ -380,10 +387,14 @@ class Joining:
         if self._missed:
             self.unsure.add(place for place in self._store.places() if self._may_have_missed(place))
         self._missed.clear()
-        self._knows_all, self._listed_s = self._heard_all, self._wall_s()
+        self._knows_all = self._heard_all or (self._knows_all and not self.in_doubt)
+        if self.in_doubt:
+            self._listed_s = self._wall_s()
         self.in_doubt = self._heard_all = False
         if len(self.unsure) and self._unsure_task is None:
             self._unsure_task = self._spawn(self._ask_for_unsure())
+        elif self._knows_all and not len(self.unsure):
+            self._store.graveyard.knows()
 
     def _may_have_missed(self, place: Place) -> bool:
         return place in self._missed or Place(place.tenant, WHOLE_TENANT) in self._missed
@@ -393,6 +404,8 @@ class Joining:
             given_up = await self.unsure.ask()
         finally:
             self._unsure_task = None
+        if self._knows_all and not self.in_doubt:
+            self._store.graveyard.knows()
         if given_up:
             self._begin()  # the others may have other writes of these
 

@@ -206,3 +206,67 @@ async def test_who_was_there_until_a_moment_ago_has_missed_no_deletion_of_before
     world.announce(UP, UP, UP)
     await asyncio.sleep(0.1)
     assert [n for n in (alone, often) if await is_found(world.client, n)] == [alone, often]
+
+
+@in_virtual_time
+async def test_who_falls_again_while_it_asks_for_each_block_asks_again() -> None:
+    """What it said to its disk at its start, and what it had learned from others, was as if it had been there
+    all the time."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    deleted, kept, later = blocks_of(world, gone)[:3]
+    for n in (deleted, kept, later):
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    assert await world.client.delete(ref(deleted))
+    world.clock_s += 86_500
+    for store in world.stores.values():
+        store.graveyard.stones.expire()
+    assert await world.client.delete(ref(later))
+    world.clock_s += 1
+    others = [one.address for one in world.members.nodes if one.address != gone]
+    heard = {other: world.network.ports[other].receiver for other in others}
+    listens_to_no_list(world, *others, op=wire.OP_STAT)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: not node.joining.in_doubt)
+    await asyncio.sleep(1)
+    world.kill(gone)
+    for other, hears in heard.items():
+        assert hears is not None
+        world.network.ports[other].set_receiver(hears)
+    world.clock_s += 1
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    await come_back(world, gone)
+    assert not world.holders(deleted)
+    assert gone in world.holders(kept)
+
+
+@in_virtual_time
+async def test_who_waited_in_vain_for_others_obeys_what_they_say_later() -> None:
+    """Also that they do not remember all deletions of a block."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    often, kept = blocks_of(world, gone)[:2]
+    for n in (often, kept):
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    world.clock_s += 10
+    await delete_often(world, often)
+    world.clock_s += 10
+    others = [one.address for one in world.members.nodes if one.address != gone]
+    heard = {other: world.network.ports[other].receiver for other in others}
+    listens_to_no_list(world, *others)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: not node.joining.in_doubt)
+    assert gone in world.holders(often)
+    for other, hears in heard.items():
+        assert hears is not None
+        world.network.ports[other].set_receiver(hears)
+    await until(lambda: node.joining.caught_up)
+    assert gone not in world.holders(often)
+    assert gone in world.holders(kept)
