@@ -118,6 +118,10 @@ class Tombstones:
         """Return all tombstones of one block."""
         return tuple(self._deleted_s.get(place, ()))
 
+    def newest_s(self) -> dict[Place, float]:
+        """Return when each block was deleted last, of those whose deletions are here."""
+        return {place: max(of_block.values()) for place, of_block in self._deleted_s.items()}
+
     def source_of(self, stone: Tombstone) -> str:
         """Return the address of the host that sent one of these; empty where it is not known."""
         return self._source.get(stone, "")

@@ -94,6 +94,8 @@ class Joining:
         """Told of what peers say of lifetimes."""
         self._there_s = store.graveyard.last_there_s if store.graveyard.has_past else self._wall_s()
         """Until when this node has heard of all deletions for certain."""
+        self._obeyed_s: dict[Place, float] = {}
+        """When each block was deleted last before it was in doubt: what is here of it came after that."""
         self._listed_s = self._wall_s()
         """When a list came that said that it is there; counts once another one does SETTLED_S later."""
         self._knows_all = True
@@ -338,6 +340,7 @@ class Joining:
         self._heard_all = False
         self.in_doubt = True
         self._store.graveyard.doubts(self._there_s)
+        self._obeyed_s = self._store.graveyard.stones.newest_s()
         self._doubt_task = self._spawn(self._doubt_no_longer())
 
     async def _doubt_no_longer(self) -> None:
@@ -361,9 +364,12 @@ class Joining:
         if stone.write:
             self._learned += stone not in stones
             self._store.delete(stone, age_s, source)
-        elif (self.in_doubt or not self._knows_all) and self._there_s < since_s:
+        elif (self.in_doubt or not self._knows_all) and self._knew_until_s(stone.place) < since_s:
             self._missed.add(stone.place)
             stones.incomplete(stone.place, since_s)
+
+    def _knew_until_s(self, place: Place) -> float:
+        return max(self._there_s, self._obeyed_s.get(place, self._there_s))
 
     def deleted(self, place: Place, write: int) -> list[tuple[Tombstone, str]]:
         """See `Shelf`."""
@@ -388,6 +394,8 @@ class Joining:
             self.unsure.add(place for place in self._store.places() if self._may_have_missed(place))
         self._missed.clear()
         self._knows_all = self._heard_all or (self._knows_all and not self.in_doubt)
+        if self._knows_all:
+            self._obeyed_s.clear()
         if self.in_doubt:
             self._listed_s = self._wall_s()
         self.in_doubt = self._heard_all = False
