@@ -83,7 +83,7 @@ class Exchange:
         self._lanes: dict[tuple[str, int], Lane[Any]] = {}
         """By home and operation; the one that sent something last is the last."""
         self._trips: dict[str, RoundTrips] = {}
-        self._sequence = 0
+        self._sequence = wire.numbered_from(self.loop.time())
         self._pump_due = False
         self._ticks = Timer(self.loop, self._on_tick)
         self._patience_s = max(
