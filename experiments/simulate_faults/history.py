@@ -13,7 +13,7 @@ from hostlib.protocol.block import Block, Place, decode_record
 from hostlib.protocol.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from experiments.simulate_faults.plan import Operation
     from hostlib.storage.simulated_disk import SimulatedDisk
@@ -35,6 +35,8 @@ class Deletion:
     place: Place
     began_s: float
     done_s: float = math.inf
+    left: frozenset[bytes] = frozenset()
+    """Second writes of the block that only storage nodes held which were down: these may come back."""
 
 
 class History:
@@ -107,15 +109,19 @@ class History:
         self.durable_s.pop(place, None)
         return deletion
 
-    def deleted(self, deletion: Deletion, now_s: float) -> None:
-        """It was said to be gone: none of what was stored before it began is read by who asks from now on."""
+    def deleted(self, deletion: Deletion, now_s: float, left: Iterable[bytes] = ()) -> None:
+        """It was said to be gone: none of what was stored before it began is read by who asks from now on,
+        but for what is left at storage nodes that are down."""
         self.outcomes["deleted"] += 1
-        deletion.done_s = now_s
+        deletion.done_s, deletion.left = now_s, frozenset(left)
 
     def is_deleted(self, place: Place, content: bytes, asked_s: float) -> bool:
         """Return whether who asks then must not be given this any more."""
         stored_s = self._acknowledged_s[place].get(content, math.inf)
-        return any(stored_s <= one.began_s and one.done_s < asked_s for one in self._deletions[place])
+        return any(
+            stored_s <= one.began_s and one.done_s < asked_s and content not in one.left
+            for one in self._deletions[place]
+        )
 
     def read(self, operation: Operation, place: Place, content: bytes, asked_s: float, now_s: float) -> None:
         """A block was read, which was asked for at `asked_s`."""

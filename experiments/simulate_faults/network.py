@@ -31,6 +31,8 @@ LINK_S: Final = 0.0001
 MAX_FRAME_BYTES: Final = 9216
 LATE_S: Final = 0.02
 """How much later what is reordered arrives, at most."""
+VERY_LATE_S: Final = 0.15
+"""And what is late: longer than hosts wait before they ask again."""
 _UDP_BYTES: Final = 8
 _IPV4_BYTES: Final = 20
 _PAYLOAD_AT: Final = 14 + _IPV4_BYTES + _UDP_BYTES
@@ -44,12 +46,12 @@ class Rates:
     """Shares of frames that suffer, on each link."""
 
     def __init__(self) -> None:
-        self.lose = self.reorder = self.duplicate = self.flip = 0.0
+        self.lose = self.reorder = self.duplicate = self.flip = self.late = 0.0
 
     @property
     def calm(self) -> bool:
         """Return whether nothing befalls frames."""
-        return not (self.lose or self.reorder or self.duplicate or self.flip)
+        return not (self.lose or self.reorder or self.duplicate or self.flip or self.late)
 
 
 class Link:
@@ -150,6 +152,8 @@ class Network:
                 suffering: bytes | None = self._flip(frame) if rng.random() < rates.flip else frame
                 if suffering is not None:
                     late_s = rng.uniform(0, LATE_S) if rng.random() < rates.reorder else 0.0
+                    if rates.late and rng.random() < rates.late:
+                        late_s = rng.uniform(0, VERY_LATE_S)
                     left.append((suffering, late_s))
         return left
 

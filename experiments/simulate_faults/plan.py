@@ -21,15 +21,33 @@ DURABLE: Final = 0.7
 MAX_FRAGMENTS: Final = 8
 CHAIN_BLOCKS: Final = 4
 """Keys belong to chains of this length."""
-DELETES: Final = 0.03
-"""Of all operations."""
 CHAINS: Final = 0.1
 """Of the reads, those of whole chains; each is one operation."""
-OPERATIONS_PER_KEY: Final = 5
-KEY_SPREAD: Final = 6.0
-"""A write is of a key this far behind the newest, in keys, on average."""
-READS_BEHIND: Final = 4
-"""And a read so many keys further behind, as most of them have been written by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Which blocks are read, written and deleted."""
+
+    operations_per_key: int
+    key_spread: float
+    """A write is of a key this far behind the newest, in keys, on average."""
+    reads_behind: int
+    """And a read so many keys further behind, as most of them have been written by then."""
+    deletes: float
+    """Of all operations."""
+    lifetimes: float
+    """Of the deletions, those that take effect after a time."""
+
+
+USUAL: Final = Load(5, 6.0, 4, 0.03, 0.0)
+HARSH: Final = Load(40, 2.0, 0, 0.12, 0.1)
+"""Blocks are written and deleted again and again."""
+HARSH_EVERY: Final = 4
+"""Of so many seeds one is harsh, and has frames late and twice nearly all the time, too."""
+LATE: Final = 0.2
+TWICE: Final = 0.3
+LIFETIMES_S: Final = (1, 2, 3)
 
 NETWORK_FAULTS: Final = ("lose", "reorder", "duplicate", "flip")
 STORE_FAULTS: Final = ("kill_store", "slow_store", "full_disk", "failing_disk")
@@ -57,6 +75,8 @@ class Operation:
     """Read the chain that the key is in, from its first block on."""
     delete: bool = False
     """Delete the block."""
+    lifetime_s: int = 0
+    """After so long; 0 for at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +122,27 @@ def read(path: Path) -> Plan:
 def make(seed: int, operations: int) -> Plan:
     """Return the plan of a seed."""
     rng = random.Random(seed)
-    replicas = rng.randint(1, 3)
-    made = tuple(_operations(rng, operations, replicas))
+    replicas, is_harsh = rng.randint(1, 3), not seed % HARSH_EVERY
+    made = tuple(_operations(rng, operations, replicas, HARSH if is_harsh else USUAL))
     end_s = made[-1].at_s if made else 0.0
-    return Plan(seed, replicas, made, tuple(_faults(rng, end_s)))
+    faults = _faults(rng, end_s) + (_late_frames(rng, end_s) if is_harsh else [])
+    return Plan(seed, replicas, made, tuple(sorted(faults, key=lambda fault: fault.at_s)))
 
 
-def _operations(rng: random.Random, count: int, replicas: int) -> list[Operation]:
+def _operations(rng: random.Random, count: int, replicas: int, load: Load) -> list[Operation]:
     at_s, made = 1.0, []
     for number in range(count):
         at_s += rng.expovariate(1 / MEAN_GAP_S)
-        newest, behind = number // OPERATIONS_PER_KEY, int(rng.expovariate(1 / KEY_SPREAD))
+        newest, behind = number // load.operations_per_key, int(rng.expovariate(1 / load.key_spread))
         node = rng.randrange(NODES)
         if rng.random() < READS:
-            key = max(0, newest - behind - READS_BEHIND)
+            key = max(0, newest - behind - load.reads_behind)
             made.append(Operation(at_s, number, node, key, chain=rng.random() < CHAINS))
             continue
         key = max(0, newest - behind)
-        if rng.random() < DELETES / (1 - READS):
-            made.append(Operation(at_s, number, node, key, delete=True))
+        if rng.random() < load.deletes / (1 - READS):
+            lifetime_s = rng.choice(LIFETIMES_S) if load.lifetimes and rng.random() < load.lifetimes else 0
+            made.append(Operation(at_s, number, node, key, delete=True, lifetime_s=lifetime_s))
             continue
         fragments, durable = rng.randint(1, MAX_FRAGMENTS), rng.random() < DURABLE
         made.append(Operation(at_s, number, node, key, fragments, durable, rng.randint(1, replicas)))
@@ -132,6 +154,15 @@ def _faults(rng: random.Random, end_s: float) -> list[Fault]:
     at_s, made = 1.0, []
     while (at_s := at_s + rng.expovariate(1 / MEAN_FAULT_GAP_S)) < end_s:
         made.append(_fault(rng, at_s, rng.choice(kinds)))
+    return made
+
+
+def _late_frames(rng: random.Random, end_s: float) -> list[Fault]:
+    at_s, made = 1.0, []
+    while at_s < end_s:
+        for_s = rng.choice((0.5, 3.0))
+        made += [Fault(at_s, "late", (), for_s, LATE), Fault(at_s, "duplicate", (), for_s, TWICE)]
+        at_s += for_s + rng.expovariate(1.0)
     return made
 
 

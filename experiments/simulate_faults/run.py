@@ -16,6 +16,7 @@ from experiments.simulate_faults.virtual_time import StuckError, VirtualLoop, ru
 from experiments.simulate_faults.world import World
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import BlockNotFoundError, TransferError
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.transfer import BlockRef
 from hostlib.protocol.wire import fingerprint
 
@@ -36,6 +37,9 @@ BLACK_HOLE_BYTES: Final = 600
 LOSSY_PORT: Final = 0.3
 SLOW_DISK: Final = 100.0
 """How much longer than usual a disk takes that is about to fail."""
+ENDING_S: Final = 12.0
+"""So long after its lifetime a block is gone everywhere: storage nodes tell each other and the controller for
+10 s."""
 RECOVERY_S: Final = 60.0
 """When nothing is wrong any more, everybody is back within this."""
 
@@ -190,9 +194,19 @@ class Player:
 
     async def _delete(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
-        attempt = self.history.delete_begins(place, self._loop.time())
-        await self._world.clients[operation.node].delete(block)
-        self.history.deleted(attempt, self._loop.time())
+        attempt, held = self.history.delete_begins(place, self._loop.time()), self._world.held(place)
+        client = self._world.clients[operation.node]
+        lifetime_s = operation.lifetime_s
+        if not lifetime_s:
+            await client.delete(block)
+        elif await client.hint(block, Hint.EXPIRE, lifetime_s) is not HintOutcome.DONE:
+            self.history.outcomes["lifetimes_refused"] += 1
+            return
+        down = {store.address for store in self._world.stores if client.members.is_down(store.address)}
+        found = {content for address, content in held.items() if address not in down}
+        left = {content for address, content in self._world.held(place).items() if address in down}
+        at_s = self._loop.time() + (lifetime_s + ENDING_S if lifetime_s else 0.0)
+        self.history.deleted(attempt, at_s, left - found)
 
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
@@ -257,7 +271,7 @@ class Player:
         self._fault_named(fault)(fault)
 
     def _fault_named(self, fault: Fault) -> Callable[[Fault], None]:
-        if fault.kind in NETWORK_FAULTS:
+        if fault.kind in (*NETWORK_FAULTS, "late"):
             return self._worsen_network
         named: Callable[[Fault], None] = getattr(self, f"_{fault.kind}")
         return named

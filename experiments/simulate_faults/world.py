@@ -15,6 +15,7 @@ from experiments.simulate_faults.switch import SimulatedSwitch
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.client.pushed import PushedBlocks
+from hostlib.protocol.block import Block, decode_record
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members, State, is_later
 from hostlib.protocol.seal import Seal
@@ -27,6 +28,7 @@ from hostlib.storage.store import BlockStore
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.plan import Plan
+    from hostlib.protocol.block import Derived, Place
     from hostlib.storage.joining import Joining
     from topologies.engines import Artifacts
 
@@ -49,6 +51,7 @@ class Store:
         self._disk_slower = 1.0
         self.node: StorageNode | None = None
         self.port: HostPort
+        self._blocks: BlockStore
         self._world = world
 
     def start(self) -> None:
@@ -59,6 +62,7 @@ class Store:
         stones = Tombstones(asyncio.get_running_loop().time)
         store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]), tombstones=stones)
         options = StorageOptions(self.address, ssd_bytes_per_s=SSD_BYTES_PER_S, controller=ADDRESS)
+        self._blocks = store
         self.node = StorageNode(self.port, store, options, world.members)
         self.slow_down_disk(self._disk_slower)
         self.node.start()
@@ -76,6 +80,15 @@ class Store:
             self.node = None
         self.port.receiver = None
         self.disk.power_cut(keep)
+
+    def content(self, place: Place) -> bytes | None:
+        """Return what it has at a place, None for nothing, without an effect on what it does next."""
+        block: Block | Derived | None = None
+        if self.node is not None:
+            block = self._blocks._dram.get(place)
+        if block is None:
+            block = self.disk.read(place.name(), lambda record: decode_record(place, record))
+        return block.content if isinstance(block, Block) else None
 
     async def _commit(self, work: Callable[[], None]) -> None:
         """In place of a thread."""
@@ -116,6 +129,12 @@ class World:
     def hosts(self) -> list[HostPort]:
         """Return the ports of stores, then of nodes."""
         return [store.port for store in self.stores] + self.ports
+
+    def held(self, place: Place) -> dict[str, bytes]:
+        """Return what each storage node has at a place, by its address; what is off has what is on its
+        disk."""
+        held = ((store.address, store.content(place)) for store in self.stores)
+        return {address: content for address, content in held if content is not None}
 
     def flip_slot(self) -> None:
         """Flip a bit of a pool's slot."""

@@ -239,10 +239,16 @@ class Client:
     async def _offer(
         self, block: BlockRef, view: memoryview, durable: bool, replicas: int, least: int, until_s: float
     ) -> Offer:
-        """Have its homes hold a block, and return the offer that did; it ends when `until_s` is over."""
+        """Have its homes hold a block, and return the offer that did; it ends when `until_s` is over.
+
+        Another task's offer counts only if nothing of it was sent before: the block may have been deleted
+        since it was acknowledged.
+        """
+        first = self._exchange.next_sequence
         while (offer := self._offers.active.get(block.key)) is not None:
             await self._until(until_s, offer.future, block, "an earlier PUT of it went on for too long")
-            if _covers(offer, durable, replicas, least) and not offer.future.cancelled():
+            is_of_before = wire.is_before(offer.first_sequence, first)
+            if _covers(offer, durable, replicas, least) and not is_of_before and not offer.future.cancelled():
                 offer.future.result()
                 return offer
         offer = self._offers.open(block, view, durable, replicas, least, until_s)

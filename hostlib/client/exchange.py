@@ -83,7 +83,7 @@ class Exchange:
         self._lanes: dict[tuple[str, int], Lane[Any]] = {}
         """By home and operation; the one that sent something last is the last."""
         self._trips: dict[str, RoundTrips] = {}
-        self._sequence = 0
+        self._sequence = wire.numbered_from(self.loop.time())
         self._pump_due = False
         self._ticks = Timer(self.loop, self._on_tick)
         self._patience_s = max(
@@ -94,6 +94,8 @@ class Exchange:
         self._signs = Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
         self._refused = Refused()
+        self._not_up: set[str] = set()
+        """Storage nodes that are joining or down by this node's list."""
         self._disagreeing: set[str] = set()
         """Storage nodes whose last message named another list than this node's."""
         self._other_size = ""
@@ -337,6 +339,8 @@ class Exchange:
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
         now_s = self.loop.time()
         heard = False
+        if address in self._not_up:
+            datagrams = [one for one in datagrams if not self._may_be_deleted(one)]
         handlers, takers = self.handlers, self.takers
         at, total = 0, len(datagrams)
         while at < total:
@@ -365,6 +369,18 @@ class Exchange:
         if heard:
             self.health.heard(address, now_s)
         self.pump_soon()
+
+    def _may_be_deleted(self, datagram: wire.Buffer) -> bool:
+        """Whether a storage node that is not up gives a block and has not heard so: it may have been away
+        while that was deleted."""
+        if wire.op_of(datagram) != wire.OP_VALUE:
+            return False
+        try:
+            message = wire.decode(datagram, trusting_values=True)
+        except MalformedError:
+            return False
+        is_older = message.epoch and 0 < (self.members.epoch - message.epoch) % 256 < 128
+        return bool(is_older) and not message.flags & wire.FLAG_FROM_POOL
 
     def _compare_lists(self, address: str, epoch_byte: int) -> None:
         """Note whether a host goes by another list, and ask for the newest one."""
@@ -399,6 +415,7 @@ class Exchange:
             if one.state is State.DOWN and not self.members.is_down(one.address)
         ]
         self.health.members = members
+        self._not_up = {one.address for one in members.nodes if one.state is not State.UP}
         self._disagreeing.clear()
         for home in fallen:
             for owner in list(self.request_owners):

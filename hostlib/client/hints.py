@@ -35,7 +35,7 @@ class Hints:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting: dict[tuple[str, bytes, int], asyncio.Future[HintOutcome]] = {}
         """By home, key and sequence number."""
-        self._sequence = 0
+        self._sequence = wire.numbered_from(exchange.loop.time())
 
     async def give(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
         """Tell all homes of a block, and the controller; return the best of their answers. ValueError for an

@@ -5,20 +5,21 @@ A tombstone names one write of one block and has the proof that its writer's sec
 hash of the proof. So storage nodes take tombstones from anybody, and hand them on, without a secret of their
 own: one that somebody made up matches nothing. It says nothing of later writes, which have other content ids.
 
-Tombstones are bounded: they expire, and a tenant has so many of them. `complete_since_s` says from when on
-all of a tenant's deletions are known. A node that was away since before that can't learn what it missed, and
-asks others for each of its blocks of that tenant. Where there are too many, whoever has most of them loses
-the oldest of his: so what a host makes up displaces no tombstone of another. The address of that host goes
-with a tombstone to the disk and to other storage nodes.
+Tombstones are bounded: they expire, and a block and a tenant have so many of them. `complete_since_s` says
+from when on all deletions of a block are known. A node that was away since before that can't learn what it
+missed, and asks others for its blocks: for one that was deleted too often, or for all of a tenant with too
+many. Where there are too many, whoever has most of them loses the oldest of his: so what a host makes up
+displaces no tombstone of another. The address of that host goes with a tombstone to the disk and to other
+storage nodes.
 
 The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
 
     the place to go on from (tenant u16, key), then for each tombstone: tenant u16, key, content id u64,
     proof, age in seconds u32, IPv4 address of the host that deleted it
 
-An entry with the content id 0 is no tombstone: its age is that of the time from which on those of its tenant
-are complete. With the flag HINT, too, the entries are lifetimes (`hostlib.storage.lifetimes`), which have
-seconds to go in the place of an age.
+An entry with the content id 0 is no tombstone: its age is that of the time from which on those of its block
+are complete, or, if its key is WHOLE_TENANT, those of its tenant. With the flag HINT, too, the entries are
+lifetimes (`hostlib.storage.lifetimes`), which have seconds to go in the place of an age.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from math import floor
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -45,6 +47,9 @@ MAX_OF_BLOCK: Final = 8
 """Tombstones of one key; no more than a page of KEYS has room for."""
 MAX_STONES: Final = 262_144
 """Tombstones of all tenants together."""
+MAX_FORGOTTEN: Final = 1024
+"""Blocks of a tenant of which tombstones were forgotten. If there is one more, the first of them counts as
+the whole tenant."""
 EXPIRE_EVERY_S: Final = 1.0
 """Time between two searches for tombstones that are too old."""
 _NAMED: Final = struct.Struct(">H16sQ16s")
@@ -62,7 +67,8 @@ _DELETED_S: Final = struct.Struct(">d")
 _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI4s")
 PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
-_NO_KEY: Final = bytes(wire.KEY_BYTES)
+WHOLE_TENANT: Final = bytes(wire.KEY_BYTES)
+"""In the place of a key: all blocks of a tenant."""
 _NO_PROOF: Final = bytes(wire.TAG_BYTES)
 LIST_FLAGS: Final = wire.FLAG_TOMBSTONES | wire.FLAG_HINT
 """Of a LIST or KEYS: what it is of, if not of blocks."""
@@ -95,7 +101,8 @@ class Tombstones:
         self._source: dict[Tombstone, str] = {}
         self._of_source: dict[tuple[int, str], dict[Tombstone, None]] = {}
         """Those of a tenant that came from one host, oldest first."""
-        self._complete_since_s: dict[int, float] = {}
+        self._complete_since_s: dict[int, dict[bytes, float]] = {}
+        """By tenant and key: of WHOLE_TENANT, and of blocks that were deleted too often."""
         self._expired_s = float("-inf")
         """When `add` looked for what is too old last."""
         self.on_forgotten: Callable[[Tombstone], None] = lambda stone: None
@@ -110,6 +117,10 @@ class Tombstones:
     def of(self, place: Place) -> Sequence[Tombstone]:
         """Return all tombstones of one block."""
         return tuple(self._deleted_s.get(place, ()))
+
+    def newest_s(self) -> dict[Place, float]:
+        """Return when each block was deleted last, of those whose deletions are here."""
+        return {place: max(of_block.values()) for place, of_block in self._deleted_s.items()}
 
     def source_of(self, stone: Tombstone) -> str:
         """Return the address of the host that sent one of these; empty where it is not known."""
@@ -136,22 +147,31 @@ class Tombstones:
         self._bound(stone)
         return True
 
-    def complete_since_s(self, tenant: int) -> float:
-        """Since when all deletions of a tenant are here."""
-        return max(self.wall_s() - TOMBSTONE_S, self._complete_since_s.get(tenant, 0.0))
+    def complete_since_s(self, place: Place) -> float:
+        """Since when all deletions of a block are here."""
+        known = self._complete_since_s.get(place.tenant, {})
+        expired_s = self.wall_s() - TOMBSTONE_S
+        return max(expired_s, *(known.get(key, expired_s) for key in (WHOLE_TENANT, place.key)))
 
-    def incomplete(self, tenant: int, since_s: float) -> None:
-        """Some of a tenant's from before this time are not here."""
-        self._complete_since_s[tenant] = max(since_s, self._complete_since_s.get(tenant, 0.0))
+    def incomplete(self, place: Place, since_s: float) -> None:
+        """Some of a block's, or of a tenant's, from before this time are not here."""
+        known = self._complete_since_s.setdefault(place.tenant, {})
+        known[place.key] = max(since_s, known.get(place.key, since_s))
+        if len(known) > 1 + MAX_FORGOTTEN:
+            first = next(key for key in known if key != WHOLE_TENANT)
+            self.incomplete(Place(place.tenant, WHOLE_TENANT), known.pop(first))
 
     def assume_bounded(self) -> None:
-        """Say of tenants that have as many as they may that older ones may have been forgotten.
+        """Say of tenants and blocks that have as many as they may that older ones may have been forgotten.
 
         A disk does not tell since when its tombstones are complete."""
         for tenant, stones in self._of_tenant.items():
             if len(stones) >= MAX_OF_TENANT:
                 oldest = next(iter(stones))
-                self.incomplete(tenant, self._deleted_s[oldest.place][oldest])
+                self.incomplete(Place(tenant, WHOLE_TENANT), self._deleted_s[oldest.place][oldest])
+        for place, of_block in self._deleted_s.items():
+            if len(of_block) >= MAX_OF_BLOCK:
+                self.incomplete(place, min(of_block.values()))
 
     def expire(self) -> None:
         """Forget what is too old."""
@@ -161,43 +181,48 @@ class Tombstones:
                 stone = next(iter(stones))
                 if (deleted_s := self._deleted_s[stone.place][stone]) > until_s:
                     break
-                self.incomplete(tenant, deleted_s)  # should the clock be set back
+                self.incomplete(Place(tenant, WHOLE_TENANT), deleted_s)  # should the clock be set back
                 self._forget(stone)
+        for tenant, known in self._complete_since_s.items():
+            for key in [key for key, since_s in known.items() if since_s <= until_s and key != WHOLE_TENANT]:
+                self.incomplete(Place(tenant, WHOLE_TENANT), known.pop(key))
 
     def records(self) -> Iterator[tuple[Place, bytes]]:
-        """Yield all there are now as entries of pages, and of each tenant since when they are complete; these
-        may change meanwhile."""
+        """Yield all there are now as entries of pages, and since when those of a tenant or a block are
+        complete; these may change meanwhile."""
         now_s = self.wall_s()
-        complete_s = list(self._complete_since_s.items())
-        known = [pair for stones in self._deleted_s.values() for pair in stones.items()]
-        for tenant, since_s in complete_s:
-            yield listed(Tombstone(Place(tenant, _NO_KEY), 0, _NO_PROOF), now_s - since_s)
-        for stone, deleted_s in known:
+        complete_s = [
+            (Place(tenant, key), since_s)
+            for tenant, known in self._complete_since_s.items()
+            for key, since_s in known.items()
+        ]
+        stones = [pair for of_block in self._deleted_s.values() for pair in of_block.items()]
+        for place, since_s in complete_s:
+            yield listed(Tombstone(place, 0, _NO_PROOF), floor(now_s - since_s))
+        for stone, deleted_s in stones:
             yield listed(stone, now_s - deleted_s, self.source_of(stone))
 
     def _bound(self, newest: Tombstone) -> None:
         """Forget the oldest of whoever has most where there are too many, and say that they are not complete
         any more."""
-        too_many: list[Tombstone] = []
         tenant, of_block = newest.place.tenant, self._deleted_s[newest.place]
         if len(of_block) > MAX_OF_BLOCK:
             counts = Counter(self._source[stone] for stone in of_block)
             most = max(counts.values())
-            too_many.append(next(stone for stone in of_block if counts[self._source[stone]] == most))
+            stone = next(stone for stone in of_block if counts[self._source[stone]] == most)
+            self.incomplete(newest.place, of_block[stone])
+            self._forget(stone)
         if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
-            too_many.append(self._oldest_of_most(tenant))
+            self._forget_oldest_of_most(tenant)
         elif len(self) > MAX_STONES:
-            most_of = max(self._of_tenant, key=lambda one: len(self._of_tenant[one]))
-            too_many.append(self._oldest_of_most(most_of))
-        for stone in dict.fromkeys(too_many):
-            if stone in self:
-                self.incomplete(stone.place.tenant, self._deleted_s[stone.place][stone])
-                self._forget(stone)
+            self._forget_oldest_of_most(max(self._of_tenant, key=lambda one: len(self._of_tenant[one])))
 
-    def _oldest_of_most(self, tenant: int) -> Tombstone:
-        """Return the oldest tombstone from the host that sent most of a tenant's."""
+    def _forget_oldest_of_most(self, tenant: int) -> None:
+        """Forget the oldest tombstone from the host that sent most of a tenant's."""
         most = max((stones for (own, _), stones in self._of_source.items() if own == tenant), key=len)
-        return next(iter(most))
+        stone = next(iter(most))
+        self.incomplete(Place(tenant, WHOLE_TENANT), self._deleted_s[stone.place][stone])
+        self._forget(stone)
 
     def _forget(self, stone: Tombstone) -> None:
         stones = self._deleted_s[stone.place]
@@ -216,8 +241,8 @@ class Tombstones:
 
 
 class AgedStone(NamedTuple):
-    """A tombstone as another node knows it; a write of 0: since when that node knows all of its tenant. Of a
-    lifetime, `age_s` is what is left of it."""
+    """A tombstone as another node knows it; a write of 0: since when that node knows all of its block, or of
+    its tenant. Of a lifetime, `age_s` is what is left of it."""
 
     stone: Tombstone
     age_s: int

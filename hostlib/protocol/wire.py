@@ -314,7 +314,19 @@ def is_of_before(answer: Message, first: int) -> bool:
     merged or pushed may have another host's number, and counts as if it did not."""
     if answer.flags & (FLAG_MERGED | FLAG_PUSHED):
         return False
-    return (answer.sequence - first) & 0xFFFFFFFF >= 1 << 31
+    return is_before(answer.sequence, first)
+
+
+def is_before(sequence: int, other: int) -> bool:
+    """Return whether a message has an earlier number than another one of the same host."""
+    return (sequence - other) & 0xFFFFFFFF >= 1 << 31
+
+
+def numbered_from(now_s: float) -> int:
+    """Return from which number on a host counts its messages that begins now, by a clock that goes on while
+    its program is started anew. So what answers an earlier program comes before, unless that sent more than a
+    message a microsecond, or a packet took half an hour."""
+    return int(now_s * 1e6) & 0xFFFFFFFF
 
 
 def fingerprint(key: bytes) -> int:

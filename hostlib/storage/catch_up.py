@@ -148,7 +148,7 @@ class CatchUp:
         """Set when a copy that is under way has ended."""
         self._busy: set[str] = set()
         """Peers that refused what was asked for last, as they can't give it now."""
-        self._sequence = 0
+        self._sequence = wire.numbered_from(asyncio.get_running_loop().time())
         self._epoch = 0
 
     async def run(self, members: Members, own_address: str, patience: Patiences | None = None) -> bool:

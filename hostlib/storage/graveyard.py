@@ -1,12 +1,14 @@
 """The tombstones of a storage node on its disk, beside its blocks.
 
 A tombstone is safe when it is synced, and with it that the block is gone. The disk also says when the node
-was last there, so that one that returns knows since when it may have missed deletions.
+was last there, so that one that returns knows since when it may have missed deletions. If it falls again
+before it knows what was deleted, that time stays: it is negative as long as the node does not know.
 """
 
 from __future__ import annotations
 
 import struct
+from math import copysign
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
@@ -34,6 +36,8 @@ class Graveyard:
         self.last_there_s = stones.wall_s()
         """When this node was there last before its start."""
         self._said_alive_s = 0.0
+        self._is_in_doubt = False
+        """Whether the disk says that the node may have missed deletions since it was last there."""
         if ssd is not None:
             self._recover(ssd)
             stones.on_forgotten = self._erase
@@ -53,9 +57,24 @@ class Graveyard:
     def is_there(self) -> None:
         """Tell the disk now and then that the node lives."""
         now_s = self.stones.wall_s()
-        if self._ssd is not None and now_s - self._said_alive_s >= ALIVE_EVERY_S:
+        if not self._is_in_doubt and now_s - self._said_alive_s >= ALIVE_EVERY_S:
             self._said_alive_s = now_s
-            packed = struct.pack(">d", now_s)
+            self._note(now_s)
+
+    def doubts(self, there_s: float) -> None:
+        """Tell the disk that the node may have missed deletions since `there_s`, until `knows`."""
+        if not self._is_in_doubt:
+            self._is_in_doubt = True
+            self._note(copysign(there_s, -1.0))
+
+    def knows(self) -> None:
+        """Tell the disk that the node has heard of all that was deleted."""
+        self._is_in_doubt, self._said_alive_s = False, 0.0
+        self.is_there()
+
+    def _note(self, there_s: float) -> None:
+        if self._ssd is not None:
+            packed = struct.pack(">d", there_s)
             self._ssd.note(ALIVE, packed + struct.pack(">I", crc32(packed)))
 
     def _erase(self, stone: Tombstone) -> None:
@@ -76,7 +95,10 @@ class Graveyard:
         for deleted_s, stone, source in sorted(known):
             self.stones.add(stone, deleted_s, source)
         self.stones.assume_bounded()
-        self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, *_ in known)])
+        if copysign(1.0, self._said_alive_s) < 0:  # what it knows it may have learned from others
+            self._said_alive_s = self.last_there_s = -self._said_alive_s
+        else:
+            self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, *_ in known)])
 
 
 def _alive_s(record: bytes) -> float:

@@ -15,15 +15,16 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from hostlib.protocol import wire
+from hostlib.protocol.block import Place
 from hostlib.protocol.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
-from hostlib.protocol.tombstones import TOMBSTONE_S, AgedStone, Tombstone
+from hostlib.protocol.tombstones import TOMBSTONE_S, WHOLE_TENANT, AgedStone, Tombstone
 from hostlib.storage.catch_up import CatchUp, Patience, Patiences
 from hostlib.storage.unsure import UnsureBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from hostlib.protocol.block import Block, Place
+    from hostlib.protocol.block import Block
     from hostlib.protocol.catalog import Entry
     from hostlib.storage.store import BlockStore
     from hostlib.transport.transport import Transport
@@ -81,8 +82,9 @@ class Joining:
         self.unsure = UnsureBlocks(store, self.catch_up, self._other_homes_up)
         """Blocks that may have been deleted without anybody remembering it."""
         self._unsure_task: asyncio.Task[None] | None = None
-        self._missed_of: set[int] = set()
-        """Tenants of which this node may have missed deletions that its peers do not remember, either."""
+        self._missed: set[Place] = set()
+        """Blocks of which this node may have missed deletions that its peers do not remember, either; with
+        the key WHOLE_TENANT: all of a tenant."""
         self._heard_all = False
         """Whether a peer that was there has said all that was deleted."""
         self._doubt_task: asyncio.Task[None] | None = None
@@ -90,9 +92,14 @@ class Joining:
         """Tombstones that peers told and that were not known here."""
         self.on_lifetime: Callable[[AgedStone], None] = lambda aged: None
         """Told of what peers say of lifetimes."""
-        self._last_there_s = store.graveyard.last_there_s
-        self._listed_s = store.graveyard.stones.wall_s()
-        """When a list came last."""
+        self._there_s = store.graveyard.last_there_s if store.graveyard.has_past else self._wall_s()
+        """Until when this node has heard of all deletions for certain."""
+        self._obeyed_s: dict[Place, float] = {}
+        """When each block was deleted last before it was in doubt: what is here of it came after that."""
+        self._listed_s = self._wall_s()
+        """When a list came that said that it is there; counts once another one does SETTLED_S later."""
+        self._knows_all = True
+        """Whether it has heard of all that were made while it was not there."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._probe = 0
         """The number of the last probe that came."""
@@ -117,10 +124,20 @@ class Joining:
     def follow(self, members: Members) -> None:
         """Take a list, if it is later than the one that is known, or the only one that is heard of."""
         now_s = asyncio.get_running_loop().time()
-        if not self._refused.takes(members.epoch, self.members.epoch, now_s):
-            return
-        stones = self._store.graveyard.stones
-        self._listed_s, before_s = stones.wall_s(), self._listed_s
+        if self._refused.takes(members.epoch, self.members.epoch, now_s):
+            self._take(members, now_s)
+        own = self.members.at(self._address)
+        if members.epoch == self.members.epoch and own is not None and own.state is not State.DOWN:
+            self._is_there()
+
+    def _is_there(self) -> None:
+        """A list says so: then deletions are not acknowledged without this node."""
+        wall_s = self._wall_s()
+        if self._knows_all and not self.in_doubt and abs(wall_s - self._listed_s) >= SETTLED_S:
+            self._there_s, self._listed_s = min(self._listed_s, wall_s), wall_s
+            self._store.graveyard.is_there()
+
+    def _take(self, members: Members, now_s: float) -> None:
         before, own = self.members, members.at(self._address)
         was = before.at(self._address)
         missed = members.epoch != next_epoch(self.members.epoch)
@@ -135,8 +152,6 @@ class Joining:
         self.settled = False
         self.catch_up.number = own.number
         if own.state is State.JOINING and (missed or was is None or was.state is not State.JOINING):
-            if not self.in_doubt:
-                self._last_there_s = min(before_s, self._last_there_s or before_s)
             self._heard_all = False  # what was heard before it was listed is not all
             self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
@@ -158,9 +173,22 @@ class Joining:
         self._recent = [(members, until_s) for members, until_s in self._recent if now_s < until_s]
         return any(_is_home(members, self._address, key) for members, _ in self._recent)
 
+    @property
+    def doubts_some(self) -> bool:
+        """Return whether blocks that are here may have been deleted while this node was away, or are deleted
+        without it now, as it is down in the newest list."""
+        return self.in_doubt or self.members.is_down(self._address)
+
     def doubts(self, place: Place) -> bool:
-        """Return whether a block is here and may have been deleted while this node was away."""
-        return (self.in_doubt or place in self.unsure) and place in self._store
+        """Return whether a block is here and may have been deleted while this node was away.
+
+        With R = 1, nobody deletes a block whose home is down.
+        """
+        may_be_deleted = self.in_doubt or place in self.unsure
+        if not may_be_deleted and self.members.is_down(self._address):
+            down = [one.address for one in self.members.down_homes(place.key)]
+            may_be_deleted = self.members.replicas > 1 or self._address not in down
+        return may_be_deleted and place in self._store
 
     def made(self, place: Place) -> None:
         """Take note that a PUT made a block here."""
@@ -213,7 +241,8 @@ class Joining:
         """Whenever nothing was said for a while, be it that no probe came."""
         loop = asyncio.get_running_loop()
         while True:
-            self._store.graveyard.is_there()
+            if not self.members.epoch:  # nobody counts as down where there is no controller
+                self._store.graveyard.is_there()
             wait_s = self._beat_s - loop.time()
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
@@ -242,7 +271,8 @@ class Joining:
             self._may_lack = self._all_copies_may_be_away()
             for _ in range(2):  # what was written to others during the first pass is in the second
                 complete = await self._copy_all(patience)
-            self.knows_deletions()
+            self._heard_all = self._heard_all or complete
+            self._end_doubt_if_listed()
             if self._unsure_task is not None:
                 await asyncio.wait([self._unsure_task])
             if self._join_task is not asyncio.current_task():
@@ -254,6 +284,9 @@ class Joining:
         self.caught_up = True
         if self._settle_task is None:
             self._end_settling(complete)
+
+    def _wall_s(self) -> float:
+        return self._store.graveyard.stones.wall_s()
 
     def _all_copies_may_be_away(self) -> bool:
         """Whether so many peers are down that a block which this node missed may have no other homes."""
@@ -301,11 +334,13 @@ class Joining:
         peers = [one for one in self.members.nodes if one.address != self._address]
         if not holds_old_blocks or not peers or self.in_doubt:
             return
-        stones = self._store.graveyard.stones
-        if self._last_there_s < stones.wall_s() - TOMBSTONE_S:
-            self._missed_of = self._store.tenants()  # nobody remembers that long
+        if self._there_s < self._wall_s() - TOMBSTONE_S:
+            # Nobody remembers that long.
+            self._missed = {Place(tenant, WHOLE_TENANT) for tenant in self._store.tenants()}
         self._heard_all = False
         self.in_doubt = True
+        self._store.graveyard.doubts(self._there_s)
+        self._obeyed_s = self._store.graveyard.stones.newest_s()
         self._doubt_task = self._spawn(self._doubt_no_longer())
 
     async def _doubt_no_longer(self) -> None:
@@ -329,9 +364,12 @@ class Joining:
         if stone.write:
             self._learned += stone not in stones
             self._store.delete(stone, age_s, source)
-        elif self.in_doubt and self._last_there_s < since_s:
-            self._missed_of.add(stone.place.tenant)
-            stones.incomplete(stone.place.tenant, since_s)
+        elif (self.in_doubt or not self._knows_all) and self._knew_until_s(stone.place) < since_s:
+            self._missed.add(stone.place)
+            stones.incomplete(stone.place, since_s)
+
+    def _knew_until_s(self, place: Place) -> float:
+        return max(self._there_s, self._obeyed_s.get(place, self._there_s))
 
     def deleted(self, place: Place, write: int) -> list[tuple[Tombstone, str]]:
         """See `Shelf`."""
@@ -341,6 +379,9 @@ class Joining:
     def knows_deletions(self) -> None:
         """See `Shelf`: what is here may be given away again when it is known which other homes were there."""
         self._heard_all = True
+        self._end_doubt_if_listed()
+
+    def _end_doubt_if_listed(self) -> None:
         if self._controller is None or self.members.epoch:
             self._end_doubt()
 
@@ -349,18 +390,30 @@ class Joining:
         if self._doubt_task is not None:
             self._doubt_task.cancel()  # the next doubt has a time of its own
             self._doubt_task = None
-        if self._missed_of:
-            self.unsure.add(place for place in self._store.places() if place.tenant in self._missed_of)
-        self._missed_of.clear()
+        if self._missed:
+            self.unsure.add(place for place in self._store.places() if self._may_have_missed(place))
+        self._missed.clear()
+        self._knows_all = self._heard_all or (self._knows_all and not self.in_doubt)
+        if self._knows_all:
+            self._obeyed_s.clear()
+        if self.in_doubt:
+            self._listed_s = self._wall_s()
         self.in_doubt = self._heard_all = False
         if len(self.unsure) and self._unsure_task is None:
             self._unsure_task = self._spawn(self._ask_for_unsure())
+        elif self._knows_all and not len(self.unsure):
+            self._store.graveyard.knows()
+
+    def _may_have_missed(self, place: Place) -> bool:
+        return place in self._missed or Place(place.tenant, WHOLE_TENANT) in self._missed
 
     async def _ask_for_unsure(self) -> None:
         try:
             given_up = await self.unsure.ask()
         finally:
             self._unsure_task = None
+        if self._knows_all and not self.in_doubt:
+            self._store.graveyard.knows()
         if given_up:
             self._begin()  # the others may have other writes of these
 

@@ -199,7 +199,7 @@ class StorageNode:
 
     def _serve(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
         """How many datagrams from there on were answered at once: GETs of one fragment, in DRAM."""
-        if self.joining.in_doubt or len(self.joining.unsure):
+        if self.joining.doubts_some or len(self.joining.unsure):
             return 0
         epoch = self.members.epoch & 0xFF
         served = self._store.serve(datagrams, at, epoch, self._burst_backlog_ms, replies)
@@ -327,7 +327,7 @@ class StorageNode:
         self.stats.stats += 1
         flags = wire.FLAG_BYPASS | wire.FLAG_HINT
         place = Place(message.tenant, message.key)
-        if self.joining.in_doubt or self.joining.doubts(place) or self._is_overloaded():
+        if self.joining.doubts_some or self.joining.doubts(place) or self._is_overloaded():
             return  # a block that may be deleted by now is neither there nor not; who asks does so again
         found = self._store.find(place)
 
@@ -450,7 +450,7 @@ class StorageNode:
 
     def _on_page(self, address: str, message: wire.Message, page: bytes, fresh: int) -> None:
         flags = message.flags & LIST_FLAGS
-        flags |= wire.FLAG_HELD if flags and not self.joining.in_doubt else 0
+        flags |= wire.FLAG_HELD if flags and not self.joining.doubts_some else 0
         reply = self._reply(message, wire.OP_KEYS, flags, fresh, 0, 0)
         self._transport.send(address, [wire.encode(reply._replace(value=page))])
 

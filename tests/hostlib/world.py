@@ -109,11 +109,15 @@ class World:
             replace(node, state=state) for node, state in zip(self.members.nodes, states, strict=True)
         )
         self.members = Members(self.members.epoch + 1, self.members.replicas, nodes)
+        self.repeat()
+        self.network.members = self.members
+        return self.members
+
+    def repeat(self) -> None:
+        """The controller's list reaches everyone, as with each probe."""
         message = wire.Message(wire.OP_MEMBERS, bytes(16), 0, 0, value=self.members.encode())
         for address in list(self.network.ports):
             self.network.deliver("10.255.255.254", address, wire.encode(message))
-        self.network.members = self.members
-        return self.members
 
     def sent(self, source: str, op: int) -> list[tuple[str, wire.Message]]:
         """Destination and message of all that left a host."""

@@ -171,3 +171,18 @@ def test_what_is_no_plan_is_said_so(tmp_path: Path) -> None:
     path.write_text('{"seed": 1}')
     with pytest.raises(OptionError, match=r"plan\.json: no plan"):
         plans.read(path)
+
+
+@pytest.mark.slow
+def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts) -> None:
+    outcome = run(plans.make(plans.HARSH_EVERY, 5 * OPERATIONS), artifacts)
+    assert outcome.violations == ()
+    assert outcome.counts["deleted"] > 5 * OPERATIONS / 20
+    assert outcome.counts["read"] > 5 * OPERATIONS / 10
+
+
+def test_a_plan_that_was_written_is_read_alike(tmp_path: Path) -> None:
+    for seed in (1, plans.HARSH_EVERY):
+        plan = plans.make(seed, OPERATIONS)
+        plan.write(tmp_path / "plan.json")
+        assert plans.read(tmp_path / "plan.json") == plan

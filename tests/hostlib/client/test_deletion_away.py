@@ -9,7 +9,7 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.errors import TransferTimeoutError
+from hostlib.protocol.errors import TransferError, TransferTimeoutError
 from hostlib.protocol.members import Members
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.joining import DOUBT_S
@@ -378,3 +378,40 @@ async def test_who_waited_for_the_disk_when_a_home_fell_from_the_list_gets_nothi
     world.announce(JOINING, UP, UP)
     await asyncio.sleep(1.5)
     assert not [True for to, _ in world.sent(gone, wire.OP_VALUE) if to == NODE]
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@in_virtual_time
+async def test_who_knows_that_it_is_down_gives_nothing_that_may_be_deleted_without_it(replicas: int) -> None:
+    """It answers whoever asks all storage nodes. With R = 1 nobody deletes what it is the home of."""
+    world = World(replicas=replicas, controller="10.255.255.254")
+    home = absent_home(world)
+    n = next(n for n in range(40) if world.homes(n)[0] == home)
+    await world.client.put(ref(n), content(n), durable=True, replicas=replicas)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    if replicas == 1:
+        with pytest.raises(TransferTimeoutError):
+            await world.client.delete(ref(n))
+        assert await answers_of(world, home, n) == {wire.OP_VALUE}
+    else:
+        assert await world.client.delete(ref(n))
+        assert await answers_of(world, home, n) == {wire.OP_REFUSED}
+
+
+@in_virtual_time
+async def test_a_block_counts_for_nothing_from_who_does_not_know_yet_that_it_was_away() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    home = absent_home(world)
+    n = next(n for n in range(40) if world.homes(n)[0] == home)
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    world.announce(UP, UP, UP)
+    world.network.dead.add(home)
+    world.announce(DOWN, UP, UP)
+    assert await world.client.delete(ref(n))
+    listens_to_no_list(world, home, op=wire.OP_MEMBERS)
+    world.network.dead.discard(home)
+    world.announce(JOINING, UP, UP)
+    assert await answers_of(world, home, n) == {wire.OP_VALUE}
+    with pytest.raises(TransferError):
+        await world.client.get(ref(n)._replace(homes=(home,)))

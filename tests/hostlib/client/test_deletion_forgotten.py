@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from hostlib.protocol import wire
+from hostlib.protocol.block import Place
+from hostlib.protocol.tombstones import MAX_OF_BLOCK, TOMBSTONE_S, WHOLE_TENANT
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.deletions import (
+    DOWN,
     JOINING,
     UP,
     absent_home,
@@ -84,7 +89,7 @@ async def test_who_may_have_missed_deletions_that_nobody_remembers_keeps_what_ot
         stones = store.graveyard.stones
         for n in numbers[:3]:
             for stone in stones.of(place(key(n))):
-                stones.incomplete(TENANT, world.clock_s - 5)
+                stones.incomplete(Place(TENANT, WHOLE_TENANT), world.clock_s - 5)
                 stones._forget(stone)
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
@@ -92,7 +97,10 @@ async def test_who_may_have_missed_deletions_that_nobody_remembers_keeps_what_ot
     await until(lambda: node.joining.caught_up)
     assert [n for n in numbers if gone in world.holders(n)] == numbers[3:]
     assert not node.joining.catch_up.stats.copied
-    assert node.joining._store.graveyard.stones.complete_since_s(TENANT) >= world.clock_s - 6
+    assert (
+        node.joining._store.graveyard.stones.complete_since_s(Place(TENANT, WHOLE_TENANT))
+        >= world.clock_s - 6
+    )
 
 
 @in_virtual_time
@@ -137,3 +145,130 @@ async def test_a_clock_that_is_a_day_ahead_for_a_moment_brings_nothing_back() ->
     world.clock_s -= 90_000
     await come_back(world, gone)
     assert not world.holders(n)
+
+
+async def delete_often(world: World, n: int) -> None:
+    """More often than a storage node remembers of one block."""
+    for _ in range(MAX_OF_BLOCK + 1):
+        await world.client.put(ref(n), content(n), replicas=2)
+        assert await world.client.delete(ref(n))
+
+
+def is_cut_off(world: World, home: str) -> None:
+    """It lives, and neither hears nor reaches anybody until `World.announce` says that it is back."""
+    world.network.dead.add(home)
+    world.announce(DOWN, UP, UP)
+
+
+@in_virtual_time
+async def test_a_block_that_is_deleted_often_costs_no_other_block_of_its_tenant() -> None:
+    """A node that returned gave up each block of the tenant that was put at it alone."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    alone, often = [n for n in blocks_of(world, gone) if world.homes(n)[0] == gone][:2]
+    await world.client.put(ref(alone), content(alone), durable=True)
+    await world.client.put(ref(often), content(often), durable=True, replicas=2)
+    await goes_down(world, gone)
+    world.clock_s += 10
+    await delete_often(world, often)
+    world.clock_s += 10
+    await come_back(world, gone)
+    assert await is_found(world.client, alone)
+    assert gone not in world.holders(often)
+    assert not await is_found(world.client, often)
+
+
+@pytest.mark.parametrize("heard_s", [(), (10.0, 10.0), (2 * TOMBSTONE_S, 10.0, 10.0)])
+@in_virtual_time
+async def test_who_was_there_until_a_moment_ago_has_missed_no_deletion_of_before(
+    heard_s: tuple[float, ...],
+) -> None:
+    """It heard no new list for long, as nothing changed. When it was cut off for a moment, it gave up each
+    block that was put at it alone: nobody remembered what was deleted in all that time."""
+    world = World(replicas=2, controller="10.255.255.254")
+    world.announce(UP, UP, UP)
+    home = absent_home(world)
+    alone, often = [n for n in blocks_of(world, home) if world.homes(n)[0] == home][:2]
+    world.clock_s += 10
+    await delete_often(world, often)
+    for n in (alone, often):
+        await world.client.put(ref(n), content(n), durable=True)
+    for later_s in heard_s:
+        world.clock_s += later_s
+        world.repeat()
+        await asyncio.sleep(0.1)
+    is_cut_off(world, home)
+    await asyncio.sleep(0.1)
+    world.clock_s += 1
+    world.network.dead.discard(home)
+    world.announce(JOINING, UP, UP)
+    node = world.nodes[home]
+    assert node.joining.in_doubt
+    await until(lambda: node.joining.caught_up)
+    world.announce(UP, UP, UP)
+    await asyncio.sleep(0.1)
+    assert [n for n in (alone, often) if await is_found(world.client, n)] == [alone, often]
+
+
+@in_virtual_time
+async def test_who_falls_again_while_it_asks_for_each_block_asks_again() -> None:
+    """What it said to its disk at its start, and what it had learned from others, was as if it had been there
+    all the time."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    deleted, kept, later = blocks_of(world, gone)[:3]
+    for n in (deleted, kept, later):
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    assert await world.client.delete(ref(deleted))
+    world.clock_s += 86_500
+    for store in world.stores.values():
+        store.graveyard.stones.expire()
+    assert await world.client.delete(ref(later))
+    world.clock_s += 1
+    others = [one.address for one in world.members.nodes if one.address != gone]
+    heard = {other: world.network.ports[other].receiver for other in others}
+    listens_to_no_list(world, *others, op=wire.OP_STAT)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: not node.joining.in_doubt)
+    await asyncio.sleep(1)
+    world.kill(gone)
+    for other, hears in heard.items():
+        assert hears is not None
+        world.network.ports[other].set_receiver(hears)
+    world.clock_s += 1
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    await come_back(world, gone)
+    assert not world.holders(deleted)
+    assert gone in world.holders(kept)
+
+
+@in_virtual_time
+async def test_who_waited_in_vain_for_others_obeys_what_they_say_later() -> None:
+    """Also that they do not remember all deletions of a block."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    often, kept = blocks_of(world, gone)[:2]
+    for n in (often, kept):
+        await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    world.clock_s += 10
+    await delete_often(world, often)
+    world.clock_s += 10
+    others = [one.address for one in world.members.nodes if one.address != gone]
+    heard = {other: world.network.ports[other].receiver for other in others}
+    listens_to_no_list(world, *others)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(gone)
+    node.start()
+    await until(lambda: not node.joining.in_doubt)
+    assert gone in world.holders(often)
+    for other, hears in heard.items():
+        assert hears is not None
+        world.network.ports[other].set_receiver(hears)
+    await until(lambda: node.joining.caught_up)
+    assert gone not in world.holders(often)
+    assert gone in world.holders(kept)

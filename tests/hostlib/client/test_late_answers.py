@@ -9,14 +9,19 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.errors import BlockNotFoundError
+from hostlib.protocol.hints import Hint, HintOutcome
 from tests.asynchronous import in_virtual_time
 from tests.hostlib.deletions import is_found
+from tests.hostlib.network import Faults
 from tests.hostlib.world import NODE, World, content, ref
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Sequence
+
+    from hostlib.transport.transport import Receiver
 
 Result = TypeVar("Result")
+OTHER = "10.0.0.2"
 
 pytestmark = pytest.mark.usefixtures("either_core")
 
@@ -130,3 +135,65 @@ async def test_an_answer_to_an_earlier_read_is_no_reason_to_wait() -> None:
         world.network.deliver(source, NODE, data)
     assert (await read).content == content(1)
     assert asyncio.get_running_loop().time() - asked_s < 0.02
+
+
+@in_virtual_time
+async def test_what_answers_an_earlier_program_of_the_node_counts_for_nothing() -> None:
+    """The later one began to count its messages anew."""
+    world = World(homes=2)
+    await world.client.put(ref(1), content(1))
+    for _ in range(20):
+        await world.client.get(ref(1))
+    late = said(world, wire.OP_VALUE)
+    await world.client.delete(ref(1))
+    world.client.close()
+    await asyncio.sleep(1)
+    again = world.another_client(NODE)
+    world.network.faults = Faults(min_delay_s=0.01, max_delay_s=0.01)
+    with pytest.raises(BlockNotFoundError):
+        await beside(world, late, again.get(ref(1)))
+
+
+@in_virtual_time
+async def test_an_order_counts_when_it_is_answered_itself_also_after_a_restart() -> None:
+    world = World(homes=2)
+    await world.client.put(ref(1), content(1))
+    assert await world.client.hint(ref(1), Hint.EXPIRE, 100) is HintOutcome.DONE
+    late = [(source, data) for source, data in said(world, wire.OP_FOUND) if wire.decode(data).flags]
+    world.client.close()
+    await asyncio.sleep(1)
+    again = world.another_client(NODE)
+    for home in world.homes(1):
+        world.network.ports[home].set_receiver(only_gets(world.network.ports[home].receiver))
+    assert await beside(world, late, again.hint(ref(1), Hint.EXPIRE, 1)) is HintOutcome.NO_ANSWER
+
+
+def only_gets(hears: Receiver | None) -> Receiver:
+    assert hears is not None
+
+    def hear(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        hears(source, [one for one in datagrams if wire.op_of(one) == wire.OP_GET])
+
+    return hear
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@in_virtual_time
+async def test_a_put_counts_for_no_task_that_began_after_the_block_was_deleted(durable: bool) -> None:
+    """Its acknowledgements come when another node has deleted the block already."""
+    world = World(homes=2)
+    other = world.another_client(OTHER)
+    port, held = world.network.ports[NODE], list[tuple[str, list[wire.Buffer]]]()
+    hears = port.receiver
+    assert hears is not None
+    port.set_receiver(lambda source, datagrams: held.append((source, list(datagrams))))
+    first = asyncio.create_task(world.client.put(ref(1), content(1), durable=durable))
+    await asyncio.sleep(0.05)
+    assert await other.delete(ref(1))
+    second = asyncio.create_task(world.client.put(ref(1), content(2), durable=durable))
+    await asyncio.sleep(0)
+    port.set_receiver(hears)
+    for source, datagrams in held:
+        hears(source, datagrams)
+    await asyncio.gather(first, second)
+    assert (await world.client.get(ref(1))).content == content(2)

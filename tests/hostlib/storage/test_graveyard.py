@@ -17,9 +17,11 @@ from hostlib.protocol.tombstones import (
     MAX_OF_TENANT,
     NOTE,
     TOMBSTONE_S,
+    WHOLE_TENANT,
     AgedStone,
     Tombstone,
     Tombstones,
+    encode_note,
     make_stones_page,
     read_stones_page,
 )
@@ -99,8 +101,8 @@ def test_tombstones_are_bounded_and_say_since_when_they_are_complete() -> None:
         stones.add(stone(number), clock.now_s)
         clock.now_s += 0.5
     assert len(stones) == MAX_OF_TENANT
-    assert stones.complete_since_s(7) == 1_000_000.0 + 2 * 0.5
-    assert stones.complete_since_s(8) == clock.now_s - TOMBSTONE_S
+    assert stones.complete_since_s(Place(7, WHOLE_TENANT)) == 1_000_000.0 + 2 * 0.5
+    assert stones.complete_since_s(Place(8, WHOLE_TENANT)) == clock.now_s - TOMBSTONE_S
 
 
 def test_tombstones_of_one_block_are_bounded() -> None:
@@ -109,6 +111,44 @@ def test_tombstones_of_one_block_are_bounded() -> None:
     for write in range(1, MAX_OF_BLOCK + 3):
         stones.add(stone(1, write=write), clock.now_s)
     assert len(stones.of(stone(1).place)) == MAX_OF_BLOCK
+
+
+def test_a_block_that_is_deleted_too_often_says_nothing_of_others() -> None:
+    clock = Clock()
+    stones, often, other = Tombstones(clock), stone(1).place, stone(2).place
+    for write in range(1, MAX_OF_BLOCK + 3):
+        stones.add(stone(1, write=write), clock.now_s)
+        clock.now_s += 10
+    assert stones.complete_since_s(often) == 1_000_000.0 + 10
+    assert stones.complete_since_s(other) == clock.now_s - TOMBSTONE_S
+    marks = [place for place, entry in stones.records() if not any(entry[18:26])]
+    assert marks == [often]
+    clock.now_s += TOMBSTONE_S
+    stones.expire()
+    assert stones.complete_since_s(often) == clock.now_s - TOMBSTONE_S
+    assert [place.key for place, _ in stones.records()] == [WHOLE_TENANT]
+
+
+def test_of_too_many_blocks_that_are_deleted_too_often_the_first_counts_as_its_tenant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tombstones, "MAX_FORGOTTEN", 2)
+    clock = Clock()
+    stones = Tombstones(clock)
+    for number in range(3):
+        stones.incomplete(stone(number).place, clock.now_s + number)
+    stones.incomplete(stone(9, tenant=8).place, clock.now_s)
+    since_s = [stones.complete_since_s(stone(number).place) - clock.now_s for number in range(4)]
+    assert since_s == [0, 1, 2, 0]
+    assert stones.complete_since_s(stone(1, tenant=8).place) == clock.now_s - TOMBSTONE_S
+
+
+def test_a_restart_forgets_no_block_that_was_deleted_too_often() -> None:
+    disk, clock = SimulatedDisk(), Clock()
+    known = [stone(1, write=write) for write in range(1, MAX_OF_BLOCK + 1)]
+    disk.write([(one.name(), encode_note(one, clock.now_s + one.write, "")) for one in known])
+    clock.now_s += 100
+    assert open_yard(disk, clock).stones.complete_since_s(stone(1).place) == 1_000_000.0 + 1
 
 
 def test_of_all_tombstones_the_tenant_with_most_loses_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,8 +165,8 @@ def test_of_all_tombstones_the_tenant_with_most_loses_its_oldest(monkeypatch: py
     stones.add(stone(1, 2000), clock.now_s)
     assert len(stones) == 1000
     assert [number for number in range(10) if stone(number) not in stones] == [0]
-    assert stones.complete_since_s(7) == clock.now_s - 5
-    assert stones.complete_since_s(100) == clock.now_s - TOMBSTONE_S
+    assert stones.complete_since_s(Place(7, WHOLE_TENANT)) == clock.now_s - 5
+    assert stones.complete_since_s(Place(100, WHOLE_TENANT)) == clock.now_s - TOMBSTONE_S
 
 
 def test_who_makes_up_many_displaces_none_of_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
