@@ -264,12 +264,14 @@ class Client:
             fetch.wanted_s = offer.until_s - self._exchange.options.longest_s(offer.fragments)
             fetch.waiters += 1
             try:
-                await asyncio.shield(fetch.future)
+                fetched = await asyncio.shield(fetch.future)
             except (BlockNotFoundError, CorruptBlockError):
                 why = f"{home} holds something under its key that this tenant did not write, or lost it again"
                 raise PutRefusedError(block.key, why, wire.REFUSED_CONTENT) from None
             finally:
                 self._leave(fetch)
+            if fetched.times.home != home:  # others who read the block meanwhile have it from there
+                raise TransferTimeoutError(block.key, f"{home} did not give it, another home did")
 
     async def _until(self, until_s: float, future: asyncio.Future[Any], block: BlockRef, why: str) -> None:
         """Wait for another transfer of a block; TransferTimeoutError if it has not ended by then."""
@@ -366,6 +368,7 @@ class Client:
         else:
             self.stats.blocks_joined += 1
             fetch.share()
+            self._fetches.widen(fetch, block)
         fetch.waiters += 1
         return fetch
 

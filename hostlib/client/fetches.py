@@ -87,6 +87,15 @@ class Fetches:
             fetch.requests[0].flags |= wire.FLAG_SUBSCRIBE
         return fetch
 
+    def widen(self, fetch: Fetch, block: BlockRef) -> None:
+        """Have a fetch from certain homes go on to those of somebody else who waits for the block, too."""
+        if fetch.block.homes in ((), block.homes):
+            return
+        homes, silent = self.homes_of(block)
+        fetch.block, fetch.listed = block, self._exchange.members.epoch
+        fetch.homes += [home for home in homes if home not in fetch.homes]
+        fetch.silent_home = fetch.silent_home or silent
+
     def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
         """Ask for the same fragment at the home instead of the pool."""
         self._exchange.drop([old])
