@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from hostlib.client.client_options import ClientOptions, ClientStats
@@ -113,14 +112,6 @@ class Client:
 
     async def get(self, block: BlockRef) -> FetchedBlock:
         """Fetch one block; raises a TransferError if it can't be had."""
-        known = self._fetches.active.get(block.key)
-        if known is not None and known.started_s is not None:
-            # It was asked for before this call: the block may have been put since.
-            with suppress(BlockNotFoundError):
-                return await self._fetched(block)
-        return await self._fetched(block)
-
-    async def _fetched(self, block: BlockRef) -> FetchedBlock:
         fetch = self._join(block)
         fetch.certain = True
         try:
@@ -367,8 +358,7 @@ class Client:
             fetch = self._fetches.open(block)
         else:
             self.stats.blocks_joined += 1
-            fetch.share()
-            self._fetches.widen(fetch, block)
+            self._fetches.join(fetch, block)
         fetch.waiters += 1
         return fetch
 

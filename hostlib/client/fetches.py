@@ -87,8 +87,10 @@ class Fetches:
             fetch.requests[0].flags |= wire.FLAG_SUBSCRIBE
         return fetch
 
-    def widen(self, fetch: Fetch, block: BlockRef) -> None:
-        """Have a fetch from certain homes go on to those of somebody else who waits for the block, too."""
+    def join(self, fetch: Fetch, block: BlockRef) -> None:
+        """Somebody else waits for a block that is being fetched, perhaps not of certain homes alone."""
+        fetch.share()
+        fetch.doubtful = fetch.doubtful or fetch.started_s is not None
         if fetch.block.homes in ((), block.homes):
             return
         homes, silent = self.homes_of(block)
@@ -156,7 +158,8 @@ class Fetches:
         if is_of_before and fetch.flags & wire.FLAG_BYPASS:
             self.stats.late += 1  # nobody answers what is asked past the pool but who is asked
             return
-        fetch.doubtful = fetch.doubtful or is_of_before or bool(message.flags & wire.FLAG_MERGED)
+        is_merged = bool(message.flags & wire.FLAG_MERGED)
+        fetch.doubtful = fetch.doubtful or is_of_before or (fetch.certain and is_merged)
         self._next_home(fetch)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
@@ -218,7 +221,7 @@ class Fetches:
             self._once_more(fetch, *others)
         elif fetch.silent_home:
             self.time_out(fetch, "a home that may hold it does not answer")
-        elif fetch.certain and fetch.doubtful:
+        elif fetch.doubtful:
             self._once_more(fetch, *self.homes_of(fetch.block))
         else:
             self.stats.not_found += 1
@@ -226,7 +229,8 @@ class Fetches:
 
     def _once_more(self, fetch: Fetch, homes: list[str], silent: bool) -> None:
         """Ask these homes, past what was asked before."""
-        fetch.certain = False
+        fetch.doubtful = False
+        fetch.first_sequence = self._exchange.next_sequence
         fetch.flags |= wire.FLAG_BYPASS
         fetch.homes, fetch.silent_home = homes, silent
         fetch.busy.clear()
