@@ -146,6 +146,29 @@ async def test_who_copied_a_block_meanwhile_forgets_it_too() -> None:
     assert not world.holders(number)
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+@in_virtual_time
+async def test_a_home_that_does_not_answer_is_waited_for_until_it_is_down(comes_back: bool) -> None:
+    world = World(replicas=2)
+    await asyncio.sleep(1)
+    world.announce(UP, UP, UP)
+    await store(world, 1, 2)
+    other, silent = world.homes(1)
+    world.network.dead.add(silent)
+    await asyncio.gather(*(is_found(world.client, n) for n in range(20)), return_exceptions=True)
+    assert world.client.suspects == [silent]
+    order = asyncio.create_task(let_expire(world, 1))
+    await asyncio.sleep(1)
+    assert not order.done()
+    if comes_back:
+        world.network.dead.discard(silent)
+    else:
+        world.announce(*(DOWN if one.address == silent else UP for one in world.members.nodes))
+    assert await order is HintOutcome.DONE
+    assert len(world.stores[silent].lifetimes) == comes_back
+    assert len(world.stores[other].lifetimes) == 1
+
+
 @in_virtual_time
 async def test_the_end_of_a_lifetime_reaches_everybody_through_a_network_that_loses_packets() -> None:
     world = World(replicas=2, faults=Faults(lost=0.1), seed=5)
