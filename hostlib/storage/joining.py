@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from hostlib.protocol import wire
@@ -235,9 +236,11 @@ class Joining:
 
     async def _join(self) -> None:
         """Copy all that the others have for this node. If as many of them are down as a block has homes, they
-        may hold blocks that nobody else has: then the node goes on when one is back."""
-        patience: Patiences = defaultdict(Patience)
+        may hold blocks that nobody else has: then the node goes on when one is back. It begins again if as
+        many did not give all that they listed."""
+        times = 1
         while True:
+            patience: Patiences = defaultdict(partial(Patience, times))
             self._fewer_are_down.clear()
             self._may_lack = self._all_copies_may_be_away()
             for _ in range(2):  # what was written to others during the first pass is in the second
@@ -247,18 +250,27 @@ class Joining:
                 await asyncio.wait([self._unsure_task])
             if self._join_task is not asyncio.current_task():
                 return  # it begins anew, as blocks were given up
-            if not self._may_lack:
+            if self._may_lack:
+                log.info("joining until one is back that is down: it may hold the only copy of a block")
+                await self._fewer_are_down.wait()
+            elif self._all_copies_may_be_away(patience):
+                log.info("joining goes on: others have not given all that they listed")
+                times *= 2
+                await asyncio.sleep(PASS_AGAIN_S)
+            else:
                 break
-            log.info("joining until one is back that is down: it may hold the only copy of a block")
-            await self._fewer_are_down.wait()
         self.caught_up = True
         if self._settle_task is None:
             self._end_settling(complete)
 
-    def _all_copies_may_be_away(self) -> bool:
-        """Whether so many peers are down that a block which this node missed may have no other homes."""
-        down = sum(one.state is State.DOWN for one in self.members.nodes if one.address != self._address)
-        return down >= self.members.replicas
+    def _all_copies_may_be_away(self, patience: Patiences | None = None) -> bool:
+        """Whether so many peers are down, or, with the `patience` of a pass, did not give all, that a block
+        which this node missed may have no other homes."""
+        peers = [one for one in self.members.nodes if one.address != self._address]
+        away = [one for one in peers if one.state is State.DOWN]
+        if patience is not None and self._controller is not None:
+            away += [one for one in peers if one not in away and not patience[one.address, 0].gave_all]
+        return len(away) >= self.members.replicas
 
     async def _settle(self) -> None:
         """Copy what was put meanwhile to other homes, by those who did not know the newest list. Lists that
