@@ -113,6 +113,15 @@ class Exchange:
         homes."""
         return bool(self._disagreeing)
 
+    def may_miss_deletions(self, home: str, epoch_byte: int) -> bool:
+        """Return whether a storage node whose message has this `epoch` may not know yet that it was away: it
+        is not up by this node's list, and goes by an earlier one. Then it may hold what was deleted
+        meanwhile, if a deletion does not fail as soon as one home is down."""
+        member = self.members.at(home)
+        if member is None or member.state is State.UP or self.members.replicas == 1:
+            return False
+        return 0 < (self.members.epoch - epoch_byte) % 256 < 128
+
     def others_to_ask(self, asked: Asked) -> tuple[list[str], bool] | None:
         """Return whom else to ask about a block that nobody asked so far has; None if there is nobody.
 

@@ -169,11 +169,15 @@ class Fetches:
         if fetch is None:
             return
         if message.generation == wire.REFUSED_BUSY:
-            if self._exchange.passes_busy(fetch, address):
-                self.go_on(fetch)
+            self._busy(fetch, address)
         elif message.generation != wire.REFUSED_QUOTA:
             self.stats.refused += 1
             self._next_home(fetch)
+
+    def _busy(self, fetch: Fetch, home: str) -> None:
+        """A home can't give the block now."""
+        if home == fetch.homes[0] and self._exchange.passes_busy(fetch, home):
+            self.go_on(fetch)
 
     def _start(self, fetch: Fetch) -> None:
         """From the probe, knowing nothing."""
@@ -308,6 +312,10 @@ class Fetches:
                 request.flags |= wire.FLAG_BYPASS
                 self._exchange.again(request)
             return
+        is_of_home = not message.flags & wire.FLAG_FROM_POOL
+        if not fetch.content and is_of_home and self._exchange.may_miss_deletions(address, message.epoch):
+            self._busy(fetch, address)
+            return
         short = len(message.value) != wire.VALUE_BYTES and message.fragment + 1 != message.fragments
         if short or not self._seal.is_genuine(message):
             if address == fetch.homes[0]:
@@ -356,6 +364,8 @@ class Fetches:
         """As `_on_value` for each of a run of values that answer requests and are right; it ends before
         whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
         nothing in it depends on that."""
+        if self._exchange.may_miss_deletions(address, wire.epoch_of(datagrams[at])):
+            return None
         run = self.core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, self.epoch)
         if run is None:
             return None
