@@ -122,7 +122,7 @@ class Tombstones:
     def add(self, stone: Tombstone, deleted_s: float, source: str = "") -> bool:
         """Remember one that the host with the address `source` sent.
 
-        False if it is known, or was deleted so long ago that it would be forgotten.
+        False if it is known, or was deleted so long ago that it is forgotten.
         """
         if abs(self.wall_s() - self._expired_s) >= EXPIRE_EVERY_S:
             self._expired_s = self.wall_s()
@@ -134,7 +134,7 @@ class Tombstones:
         self._source[stone] = source
         self._of_source.setdefault((stone.place.tenant, source), {})[stone] = None
         self._bound(stone)
-        return True
+        return stone in self
 
     def complete_since_s(self, tenant: int) -> float:
         """Since when all deletions of a tenant are here."""
@@ -183,16 +183,24 @@ class Tombstones:
         if len(of_block) > MAX_OF_BLOCK:
             counts = Counter(self._source[stone] for stone in of_block)
             most = max(counts.values())
-            too_many.append(next(stone for stone in of_block if counts[self._source[stone]] == most))
+            of_most = [stone for stone in of_block if counts[self._source[stone]] == most]
+            too_many.append(min(of_most, key=of_block.__getitem__))
         if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
             too_many.append(self._oldest_of_most(tenant))
         elif len(self) > MAX_STONES:
             most_of = max(self._of_tenant, key=lambda one: len(self._of_tenant[one]))
             too_many.append(self._oldest_of_most(most_of))
         for stone in dict.fromkeys(too_many):
-            if stone in self:
-                self.incomplete(stone.place.tenant, self._deleted_s[stone.place][stone])
-                self._forget(stone)
+            if stone not in self or newest not in self:
+                continue
+            same_host = stone.place.tenant == tenant and self._source[stone] == self._source[newest]
+            gone = newest if same_host and self._is_older(newest, stone) else stone
+            self.incomplete(gone.place.tenant, self._deleted_s[gone.place][gone])
+            self._forget(gone)
+
+    def _is_older(self, stone: Tombstone, other: Tombstone) -> bool:
+        """Peers tell of deletions in any order."""
+        return self._deleted_s[stone.place][stone] < self._deleted_s[other.place][other]
 
     def _oldest_of_most(self, tenant: int) -> Tombstone:
         """Return the oldest tombstone from the host that sent most of a tenant's."""

@@ -339,8 +339,9 @@ class Joining:
         stones = self._store.graveyard.stones
         since_s = stones.wall_s() - age_s
         if stone.write:
-            self._learned += stone not in stones
+            was_known = stone in stones
             self._store.delete(stone, age_s, source)
+            self._learned += not was_known and stone in stones
         elif self.in_doubt and self._last_there_s < since_s:
             self._missed_of.add(stone.place.tenant)
             stones.incomplete(stone.place.tenant, since_s)
