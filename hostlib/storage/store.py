@@ -242,7 +242,7 @@ class BlockStore:
         if place in self._retained:
             return True
         found = self.find(place)
-        if found is None or not self._retained.add(place, found[0]):
+        if found is None or not self._retained.add(place, taken_bytes(found[0])):
             return False
         self.stats.retained += 1
         return True
