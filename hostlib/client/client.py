@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from hostlib.client.client_options import ClientOptions, ClientStats
@@ -113,14 +112,6 @@ class Client:
 
     async def get(self, block: BlockRef) -> FetchedBlock:
         """Fetch one block; raises a TransferError if it can't be had."""
-        known = self._fetches.active.get(block.key)
-        if known is not None and known.started_s is not None:
-            # It was asked for before this call: the block may have been put since.
-            with suppress(BlockNotFoundError):
-                return await self._fetched(block)
-        return await self._fetched(block)
-
-    async def _fetched(self, block: BlockRef) -> FetchedBlock:
         fetch = self._join(block)
         fetch.certain = True
         try:
@@ -270,12 +261,14 @@ class Client:
             fetch.wanted_s = offer.until_s - self._exchange.options.longest_s(offer.fragments)
             fetch.waiters += 1
             try:
-                await asyncio.shield(fetch.future)
+                fetched = await asyncio.shield(fetch.future)
             except (BlockNotFoundError, CorruptBlockError):
                 why = f"{home} holds something under its key that this tenant did not write, or lost it again"
                 raise PutRefusedError(block.key, why, wire.REFUSED_CONTENT) from None
             finally:
                 self._leave(fetch)
+            if fetched.times.home != home:  # others who read the block meanwhile have it from there
+                raise TransferTimeoutError(block.key, f"{home} did not give it, another home did")
 
     async def _until(self, until_s: float, future: asyncio.Future[Any], block: BlockRef, why: str) -> None:
         """Wait for another transfer of a block; TransferTimeoutError if it has not ended by then."""
@@ -371,7 +364,7 @@ class Client:
             fetch = self._fetches.open(block)
         else:
             self.stats.blocks_joined += 1
-            fetch.share()
+            self._fetches.join(fetch, block)
         fetch.waiters += 1
         return fetch
 

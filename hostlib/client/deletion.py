@@ -120,13 +120,14 @@ class Deletions:
             for question in questions:
                 question.future.cancel()
 
-    def _nodes(self) -> list[str]:
+    def nodes(self) -> list[str]:
+        """Return the addresses of all storage nodes that are not down."""
         members = self._exchange.members
         return [member.address for member in members.nodes if member.state is not State.DOWN]
 
     def _is_done(self, deletion: _Deletion) -> bool:
         """Whether all that are there by the newest list have obeyed, and know no newer one."""
-        nodes, epoch = self._nodes(), self._exchange.members.epoch
+        nodes, epoch = self.nodes(), self._exchange.members.epoch
         return (
             bool(nodes)
             and deletion.pool_asked
@@ -137,7 +138,7 @@ class Deletions:
 
     async def _round(self, deletion: _Deletion) -> None:
         """Ask who was not asked yet, then tell who was not told yet."""
-        nodes = self._nodes()
+        nodes = self.nodes()
         if not nodes:
             raise TransferTimeoutError(deletion.block.key, "no storage node is up")
         if not deletion.pool_asked:
@@ -275,7 +276,7 @@ class Deletions:
         until_s, wait_s, tries = self._exchange.loop.time() + patience_s, AGAIN_S, 0
         controller = self._exchange.options.controller
         try:
-            while node == controller or node in self._nodes():
+            while node == controller or node in self.nodes():
                 if self._exchange.loop.time() > until_s:
                     self._exchange.stats.timeouts += 1
                     raise TransferTimeoutError(key, f"{node} does not say that it is deleted")

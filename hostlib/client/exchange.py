@@ -94,8 +94,6 @@ class Exchange:
         self._signs = Timer(self.loop, self._on_probe_time)
         self._hello_s = float("-inf")
         self._refused = Refused()
-        self._not_up: set[str] = set()
-        """Storage nodes that are joining or down by this node's list."""
         self._disagreeing: set[str] = set()
         """Storage nodes whose last message named another list than this node's."""
         self._other_size = ""
@@ -114,6 +112,15 @@ class Exchange:
         """Return whether a storage node goes by another list than this node, which may thus ask the wrong
         homes."""
         return bool(self._disagreeing)
+
+    def may_miss_deletions(self, home: str, epoch_byte: int) -> bool:
+        """Return whether a storage node whose message has this `epoch` may not know yet that it was away: it
+        is not up by this node's list, and goes by an earlier one. Then it may hold what was deleted
+        meanwhile, if a deletion does not fail as soon as one home is down."""
+        member = self.members.at(home)
+        if member is None or member.state is State.UP or self.members.replicas == 1:
+            return False
+        return 0 < (self.members.epoch - epoch_byte) % 256 < 128
 
     def others_to_ask(self, asked: Asked) -> tuple[list[str], bool] | None:
         """Return whom else to ask about a block that nobody asked so far has; None if there is nobody.
@@ -339,8 +346,6 @@ class Exchange:
     def _on_datagrams(self, address: str, datagrams: Sequence[wire.Buffer]) -> None:
         now_s = self.loop.time()
         heard = False
-        if address in self._not_up:
-            datagrams = [one for one in datagrams if not self._may_be_deleted(one)]
         handlers, takers = self.handlers, self.takers
         at, total = 0, len(datagrams)
         while at < total:
@@ -369,18 +374,6 @@ class Exchange:
         if heard:
             self.health.heard(address, now_s)
         self.pump_soon()
-
-    def _may_be_deleted(self, datagram: wire.Buffer) -> bool:
-        """Whether a storage node that is not up gives a block and has not heard so: it may have been away
-        while that was deleted."""
-        if wire.op_of(datagram) != wire.OP_VALUE:
-            return False
-        try:
-            message = wire.decode(datagram, trusting_values=True)
-        except MalformedError:
-            return False
-        is_older = message.epoch and 0 < (self.members.epoch - message.epoch) % 256 < 128
-        return bool(is_older) and not message.flags & wire.FLAG_FROM_POOL
 
     def _compare_lists(self, address: str, epoch_byte: int) -> None:
         """Note whether a host goes by another list, and ask for the newest one."""
@@ -415,7 +408,6 @@ class Exchange:
             if one.state is State.DOWN and not self.members.is_down(one.address)
         ]
         self.health.members = members
-        self._not_up = {one.address for one in members.nodes if one.state is not State.UP}
         self._disagreeing.clear()
         for home in fallen:
             for owner in list(self.request_owners):

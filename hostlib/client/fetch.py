@@ -82,10 +82,11 @@ class Fetch:
     probe_from_pool: bool = False
     restarts: int = 0
     certain: bool = False
-    """Whether somebody has to know for certain that there is no such block, by answers to what was asked for
-    this read. Others may have asked before that, and before the block was put."""
+    """Whether it does not do that a home said to another node that there is no such block: it may have been
+    put since."""
     doubtful: bool = False
-    """Whether one of the homes that said so may have answered such a question."""
+    """Whether one of the homes may have said that there is no such block before somebody wanted it who waits
+    for it now."""
     busy: set[str] = field(default_factory=set)
     """Homes that said that they can't answer now."""
     listed: int = 0
@@ -95,7 +96,7 @@ class Fetch:
     started_s: float | None = None
     """When the first request left."""
     first_sequence: int = 0
-    """Its number; before that, one that no earlier request has."""
+    """Its number, or one that no request has whose answer would be too old."""
     probed_s: float = 0.0
     """When length and write were known."""
     waits_until_s: float | None = None

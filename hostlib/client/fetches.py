@@ -87,6 +87,17 @@ class Fetches:
             fetch.requests[0].flags |= wire.FLAG_SUBSCRIBE
         return fetch
 
+    def join(self, fetch: Fetch, block: BlockRef) -> None:
+        """Somebody else waits for a block that is being fetched, perhaps not of certain homes alone."""
+        fetch.share()
+        fetch.doubtful = fetch.doubtful or fetch.started_s is not None
+        if fetch.block.homes in ((), block.homes):
+            return
+        homes, silent = self.homes_of(block)
+        fetch.block, fetch.listed = block, self._exchange.members.epoch
+        fetch.homes += [home for home in homes if home not in fetch.homes]
+        fetch.silent_home = fetch.silent_home or silent
+
     def ask_at_home(self, fetch: Fetch, old: Request[Fetch]) -> None:
         """Ask for the same fragment at the home instead of the pool."""
         self._exchange.drop([old])
@@ -147,7 +158,8 @@ class Fetches:
         if is_of_before and fetch.flags & wire.FLAG_BYPASS:
             self.stats.late += 1  # nobody answers what is asked past the pool but who is asked
             return
-        fetch.doubtful = fetch.doubtful or is_of_before or bool(message.flags & wire.FLAG_MERGED)
+        is_merged = bool(message.flags & wire.FLAG_MERGED)
+        fetch.doubtful = fetch.doubtful or is_of_before or (fetch.certain and is_merged)
         self._next_home(fetch)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
@@ -157,11 +169,15 @@ class Fetches:
         if fetch is None:
             return
         if message.generation == wire.REFUSED_BUSY:
-            if self._exchange.passes_busy(fetch, address):
-                self.go_on(fetch)
+            self._busy(fetch, address)
         elif message.generation != wire.REFUSED_QUOTA:
             self.stats.refused += 1
             self._next_home(fetch)
+
+    def _busy(self, fetch: Fetch, home: str) -> None:
+        """A home can't give the block now."""
+        if home == fetch.homes[0] and self._exchange.passes_busy(fetch, home):
+            self.go_on(fetch)
 
     def _start(self, fetch: Fetch) -> None:
         """From the probe, knowing nothing."""
@@ -209,7 +225,7 @@ class Fetches:
             self._once_more(fetch, *others)
         elif fetch.silent_home:
             self.time_out(fetch, "a home that may hold it does not answer")
-        elif fetch.certain and fetch.doubtful:
+        elif fetch.doubtful:
             self._once_more(fetch, *self.homes_of(fetch.block))
         else:
             self.stats.not_found += 1
@@ -217,7 +233,8 @@ class Fetches:
 
     def _once_more(self, fetch: Fetch, homes: list[str], silent: bool) -> None:
         """Ask these homes, past what was asked before."""
-        fetch.certain = False
+        fetch.doubtful = False
+        fetch.first_sequence = self._exchange.next_sequence
         fetch.flags |= wire.FLAG_BYPASS
         fetch.homes, fetch.silent_home = homes, silent
         fetch.busy.clear()
@@ -295,6 +312,10 @@ class Fetches:
                 request.flags |= wire.FLAG_BYPASS
                 self._exchange.again(request)
             return
+        is_of_home = not message.flags & wire.FLAG_FROM_POOL
+        if not fetch.content and is_of_home and self._exchange.may_miss_deletions(address, message.epoch):
+            self._busy(fetch, address)
+            return
         short = len(message.value) != wire.VALUE_BYTES and message.fragment + 1 != message.fragments
         if short or not self._seal.is_genuine(message):
             if address == fetch.homes[0]:
@@ -343,6 +364,8 @@ class Fetches:
         """As `_on_value` for each of a run of values that answer requests and are right; it ends before
         whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
         nothing in it depends on that."""
+        if self._exchange.may_miss_deletions(address, wire.epoch_of(datagrams[at])):
+            return None
         run = self.core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, self.epoch)
         if run is None:
             return None

@@ -87,7 +87,9 @@ class Hints:
             return await self._tell(home, said)
 
         async with self._turns:
-            homes, _ = self._exchange.health.homes_of(block)
+            homes, silent = self._exchange.health.homes_of(block)
+            if silent and self._exchange.members.epoch:  # who does not answer will be down, or has to be told
+                homes = deletions.nodes()
             outcomes = await asyncio.gather(*map(tell, homes))
         holders = [outcome for outcome in outcomes if outcome is not HintOutcome.NOT_FOUND]
         return min(holders, default=HintOutcome.NOT_FOUND if outcomes else HintOutcome.NO_ANSWER)

@@ -47,6 +47,10 @@ class Question:
     """Whether all storage nodes are asked, as one of them goes by another list than this node."""
     busy: set[str] = field(default_factory=set)
     """Homes that could not say yet."""
+    is_asked: bool = False
+    """Whether anything was sent."""
+    doubtful: bool = False
+    """Whether homes may have said that it is not there before somebody asked who waits for the answer now."""
     askers: int = 0
     """Who waits for the answer."""
     request: Request[Question] | None = None
@@ -64,6 +68,7 @@ class Question:
 
     def datagrams(self, requests: Sequence[Request[Question]], sequence: int, now_s: float) -> list[bytes]:
         """Return the STAT."""
+        self.is_asked = True
         block = self.block
         message = wire.Message(
             wire.OP_STAT, block.key, 0, 0, self.lookup.flags, 0, 0, block.depth, block.chain_blocks,
@@ -123,6 +128,7 @@ class Lookup:
         """Return the question about a block, new or already asked; its future raises a TransferError if
         nobody answers. Whoever asks leaves it in the end."""
         question = self.active.get(block.key) or self._open(block)
+        question.doubtful = question.doubtful or question.is_asked
         question.askers += 1
         return question
 
@@ -195,6 +201,8 @@ class Lookup:
             self._once_more(question, *others)
         elif question.silent_home:
             self.finish(question, TransferTimeoutError(block.key, "a home that may hold it does not answer"))
+        elif question.doubtful:
+            self._once_more(question, *self.homes_of(block))
         else:
             self._answer(question, None)
 
@@ -202,6 +210,7 @@ class Lookup:
         """Ask these homes."""
         question.homes, question.silent_home = homes, silent
         question.busy.clear()
+        question.doubtful, question.first_sequence = False, self._exchange.next_sequence
         question.listed = self._exchange.members.epoch
         if homes:
             self._send(question)

@@ -273,8 +273,10 @@ class Offers:
         # It may be late, of an earlier PUT of this block that asked for less.
         asked = wire.FLAG_HELD | (wire.FLAG_DURABLE if offer.durable else 0)
         held = message.flags & asked == asked
-        is_of_before = wire.is_of_before(message, offer.first_sequence)  # what was held may be gone since
-        if message.content != offer.write and (not held or is_of_before):
+        may_be_gone = wire.is_of_before(message, offer.first_sequence) or self._exchange.may_miss_deletions(
+            address, message.epoch
+        )
+        if message.content != offer.write and (not held or may_be_gone):
             self.stats.late += 1
             return
         self._settle(offer, leg, leg.requests[message.fragment], message, now_s)

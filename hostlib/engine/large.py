@@ -139,33 +139,35 @@ class LargeObjects:
     async def delete(self, block: BlockRef) -> bool:
         """Have an object forgotten, whatever its length: its manifests before its parts. Returns whether any
         of it was there. Raises as `Client.delete`."""
-        found = False
-        for slot in range(SLOTS):
+        there = [False] * SLOTS
+
+        async def forget(slot: int) -> None:
             try:
                 manifest = await self._manifest(block, slot)
             except (BlockTooLongError, CorruptBlockError):  # an object without parts, or nobody's
                 manifest = None
-            there = await self._client.delete(self._slot(block, slot))
-            found = found or there
-            if manifest is None:
-                break
-            parts = self._parts(block, manifest)
-            await _each(len(parts), lambda number, parts=parts: self._delete(parts[number]))  # type: ignore[misc]
-        return found
+            there[slot] = await self._client.delete(self._slot(block, slot))
+            parts = self._parts(block, manifest) if manifest is not None else []
+            await _each(len(parts), lambda number: self._delete(parts[number]))
+
+        await _each(SLOTS, forget)  # whatever is left of those before it
+        return any(there)
 
     async def hint(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
-        """Hint at an object of parts: its manifests and its parts. Returns the worst outcome of a part.
+        """Hint at an object of parts: its manifests and its parts. Returns the worst outcome of those
+        that are there.
 
         Raises as `Client.get_into` for a manifest that can't be read.
         """
-        outcome = HintOutcome.NOT_FOUND
+        outcomes = []
         for slot in range(SLOTS):
             manifest = await self._manifest(block, slot)
             if manifest is None:
                 break
             wanted = [self._slot(block, slot), *self._parts(block, manifest)]
-            outcome = min(await asyncio.gather(*(self._client.hint(one, hint, seconds) for one in wanted)))
-        return outcome
+            outcomes += await asyncio.gather(*(self._client.hint(one, hint, seconds) for one in wanted))
+        held = [outcome for outcome in outcomes if outcome is not HintOutcome.NOT_FOUND]
+        return min(held, default=HintOutcome.NOT_FOUND)
 
     async def _delete(self, block: BlockRef) -> None:
         await self._client.delete(block)

@@ -133,7 +133,7 @@ class Tombstones:
     def add(self, stone: Tombstone, deleted_s: float, source: str = "") -> bool:
         """Remember one that the host with the address `source` sent.
 
-        False if it is known, or was deleted so long ago that it would be forgotten.
+        False if it is known, or was deleted so long ago that it is forgotten.
         """
         if abs(self.wall_s() - self._expired_s) >= EXPIRE_EVERY_S:
             self._expired_s = self.wall_s()
@@ -145,7 +145,7 @@ class Tombstones:
         self._source[stone] = source
         self._of_source.setdefault((stone.place.tenant, source), {})[stone] = None
         self._bound(stone)
-        return True
+        return stone in self
 
     def complete_since_s(self, place: Place) -> float:
         """Since when all deletions of a block are here."""
@@ -209,18 +209,23 @@ class Tombstones:
         if len(of_block) > MAX_OF_BLOCK:
             counts = Counter(self._source[stone] for stone in of_block)
             most = max(counts.values())
-            stone = next(stone for stone in of_block if counts[self._source[stone]] == most)
+            of_most = [stone for stone in of_block if counts[self._source[stone]] == most]
+            stone = min(of_most, key=of_block.__getitem__)
             self.incomplete(newest.place, of_block[stone])
             self._forget(stone)
         if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
-            self._forget_oldest_of_most(tenant)
+            self._forget_oldest_of_most(tenant, newest)
         elif len(self) > MAX_STONES:
-            self._forget_oldest_of_most(max(self._of_tenant, key=lambda one: len(self._of_tenant[one])))
+            most_of = max(self._of_tenant, key=lambda one: len(self._of_tenant[one]))
+            self._forget_oldest_of_most(most_of, newest)
 
-    def _forget_oldest_of_most(self, tenant: int) -> None:
-        """Forget the oldest tombstone from the host that sent most of a tenant's."""
+    def _forget_oldest_of_most(self, tenant: int, newest: Tombstone) -> None:
+        """Forget the oldest tombstone from the host that sent most of a tenant's. Peers tell of deletions in
+        any order, so that the one that came last may be of the oldest."""
         most = max((stones for (own, _), stones in self._of_source.items() if own == tenant), key=len)
         stone = next(iter(most))
+        if newest in most and self._deleted_s[newest.place][newest] < self._deleted_s[stone.place][stone]:
+            stone = newest
         self.incomplete(Place(tenant, WHOLE_TENANT), self._deleted_s[stone.place][stone])
         self._forget(stone)
 

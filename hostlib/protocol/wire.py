@@ -303,6 +303,11 @@ def key_of(datagram: Buffer) -> bytes:
     return bytes(datagram[48:64])
 
 
+def epoch_of(datagram: Buffer) -> int:
+    """Return the epoch in a message, if it is one."""
+    return datagram[27] if len(datagram) > 27 else 0
+
+
 def write_of(value: Buffer) -> tuple[int, int, int, int]:
     """Of a VALUE that was found to be one: flags, fragments, the value's bytes, and content id."""
     flags, fragments, value_bytes, content = _WRITTEN.unpack_from(value)

@@ -77,11 +77,13 @@ class CatchUpStats:
 
 class Patience:
     """The time that one peer may take: PATIENCE_S, and FRAGMENT_S for each fragment that it gave, at most
-    MAX_EARNED_S."""
+    MAX_EARNED_S; so many `times` as long where it is asked once more as it did not give all."""
 
-    def __init__(self) -> None:
-        self._left_s, self._to_earn_s = PATIENCE_S, MAX_EARNED_S
+    def __init__(self, times: int = 1) -> None:
+        self._left_s, self._to_earn_s = times * PATIENCE_S, times * MAX_EARNED_S
         self._began_s = 0.0
+        self.gave_all = False
+        """Whether all came that it listed last."""
 
     def begin(self, now_s: float) -> None:
         """It is asked from now on."""
@@ -168,14 +170,15 @@ class CatchUp:
                 left = patience[peer.address, 0]
                 left.begin(now_s())
                 others: list[Entry] = []
-                read = await self._from_peer(members, peer, left, others)
-                complete = (read or left.is_over(now_s())) and complete
+                left.gave_all = await self._from_peer(members, peer, left, others)
+                complete = (left.gave_all or left.is_over(now_s())) and complete
                 left.end(now_s())
                 strangers.append((peer.address, others))
             for address, others in strangers:
                 left = patience[address, 0]
                 left.begin(now_s())
                 failed = await self._copy_all(address, others, left)
+                left.gave_all = left.gave_all and not failed
                 complete = (not failed or left.is_over(now_s())) and complete
                 left.end(now_s())
             return complete
@@ -328,12 +331,11 @@ class CatchUp:
         return True
 
     async def _copy_all(self, peer: str, entries: Sequence[Entry], patience: Patience) -> int:
-        """How many of these did not come, of those that there was patience for."""
+        """How many of these did not come."""
         failed = 0
         for at in range(0, len(entries), BLOCKS_AT_ONCE):
-            if patience.is_over(asyncio.get_running_loop().time()):
-                break
-            if peer in self._busy and await self._gives_nothing(peer, entries[at]):
+            is_over = patience.is_over(asyncio.get_running_loop().time())
+            if is_over or (peer in self._busy and await self._gives_nothing(peer, entries[at])):
                 failed += len(entries) - at  # asked for in the next pass
                 break
             group = entries[at : at + BLOCKS_AT_ONCE]

@@ -43,6 +43,7 @@ MAX_TOLD: Final = 4096
 class _Telling:
     """A deletion that others are being told of."""
 
+    stone: Tombstone
     message: bytes
     untold: set[str]
     until_s: float
@@ -115,6 +116,7 @@ class Expiry:
         telling.untold.discard(address)
         if not telling.untold:
             del self._telling[name]
+            self._forget(telling.stone)
         return True
 
     def close(self) -> None:
@@ -160,11 +162,13 @@ class Expiry:
         self._has_ended(lifetime)
 
     def _has_ended(self, lifetime: Lifetime) -> None:
-        stone = lifetime.stone
-        self._store.graveyard.when_safe(stone, lambda error: self._store.lifetimes.forget(stone, error))
         self._untold.append(lifetime)
         if self._teller is None:
             self._teller = asyncio.ensure_future(self._tell())
+
+    def _forget(self, stone: Tombstone) -> None:
+        """All know of a deletion, or have been told for long enough: until then, a restart begins anew."""
+        self._store.graveyard.when_safe(stone, lambda error: self._store.lifetimes.forget(stone, error))
 
     def _begin_to_tell(self, lifetime: Lifetime) -> None:
         untold = {
@@ -174,12 +178,14 @@ class Expiry:
         }
         if self._controller is not None:
             untold.add(self._controller)
+        stone = lifetime.stone
         if untold:
-            stone = lifetime.stone
             sequence = self.ended & 0xFFFFFFFF
             message = delete_message(stone, lifetime.fragments, sequence, source=lifetime.source)
             until_s = asyncio.get_running_loop().time() + TELL_S
-            self._telling[stone.place, stone.write] = _Telling(message, untold, until_s)
+            self._telling[stone.place, stone.write] = _Telling(stone, message, untold, until_s)
+        else:
+            self._forget(stone)
 
     async def _tell(self) -> None:
         """Say it again until all have answered, or for a while."""
@@ -191,6 +197,7 @@ class Expiry:
                 for name, telling in list(self._telling.items()):
                     if now_s > telling.until_s:
                         del self._telling[name]
+                        self._forget(telling.stone)
                         continue
                     for address in telling.untold:
                         self._transport.send(address, [telling.message])

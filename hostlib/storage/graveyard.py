@@ -12,12 +12,12 @@ from math import copysign
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
+from hostlib.protocol.errors import DiskError
 from hostlib.protocol.tombstones import ALIVE, Tombstone, Tombstones, decode_note, encode_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hostlib.protocol.errors import DiskError
     from hostlib.storage.ssd import SsdTier
 
 ALIVE_EVERY_S: Final = 600.0
@@ -52,7 +52,8 @@ class Graveyard:
     def when_safe(self, stone: Tombstone, done: Callable[[DiskError | None], None]) -> None:
         """Call `done` when a tombstone is on stable storage, or with why it is not."""
         if self._ssd is None or not self._ssd.when_noted(stone.name(), done):
-            done(None)
+            was_refused = self._ssd is not None and self._ssd.refused_note(stone.name())
+            done(DiskError("the disk did not take it") if was_refused else None)
 
     def is_there(self) -> None:
         """Tell the disk now and then that the node lives."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from hostlib.protocol import wire
@@ -36,6 +37,8 @@ SETTLED_S: Final = 3.0
 PASSES: Final = 30
 """Through the lists of all peers, at most."""
 PASS_AGAIN_S: Final = 1.0
+MAX_PATIENCE: Final = 64
+"""So many times as long as at first a peer may take in the end for what it listed."""
 DOUBT_S: Final = 30.0
 """So long a node that returns waits for a peer to say what was deleted meanwhile, or to say more of it."""
 FRESH_LOOK: Final = 1 << 12
@@ -264,9 +267,11 @@ class Joining:
 
     async def _join(self) -> None:
         """Copy all that the others have for this node. If as many of them are down as a block has homes, they
-        may hold blocks that nobody else has: then the node goes on when one is back."""
-        patience: Patiences = defaultdict(Patience)
+        may hold blocks that nobody else has: then the node goes on when one is back. It begins again if as
+        many did not give all that they listed."""
+        times = 1
         while True:
+            patience: Patiences = defaultdict(partial(Patience, times))
             self._fewer_are_down.clear()
             self._may_lack = self._all_copies_may_be_away()
             for _ in range(2):  # what was written to others during the first pass is in the second
@@ -277,10 +282,15 @@ class Joining:
                 await asyncio.wait([self._unsure_task])
             if self._join_task is not asyncio.current_task():
                 return  # it begins anew, as blocks were given up
-            if not self._may_lack:
+            if self._may_lack:
+                log.info("joining until one is back that is down: it may hold the only copy of a block")
+                await self._fewer_are_down.wait()
+            elif self._all_copies_may_be_away(patience):
+                log.info("joining goes on: others have not given all that they listed")
+                times = min(2 * times, MAX_PATIENCE)
+                await asyncio.sleep(PASS_AGAIN_S)
+            else:
                 break
-            log.info("joining until one is back that is down: it may hold the only copy of a block")
-            await self._fewer_are_down.wait()
         self.caught_up = True
         if self._settle_task is None:
             self._end_settling(complete)
@@ -288,10 +298,14 @@ class Joining:
     def _wall_s(self) -> float:
         return self._store.graveyard.stones.wall_s()
 
-    def _all_copies_may_be_away(self) -> bool:
-        """Whether so many peers are down that a block which this node missed may have no other homes."""
-        down = sum(one.state is State.DOWN for one in self.members.nodes if one.address != self._address)
-        return down >= self.members.replicas
+    def _all_copies_may_be_away(self, patience: Patiences | None = None) -> bool:
+        """Whether so many peers are down, or, with the `patience` of a pass, did not give all, that a block
+        which this node missed may have no other homes."""
+        peers = [one for one in self.members.nodes if one.address != self._address]
+        away = [one for one in peers if one.state is State.DOWN]
+        if patience is not None and self._controller is not None:
+            away += [one for one in peers if one not in away and not patience[one.address, 0].gave_all]
+        return len(away) >= self.members.replicas
 
     async def _settle(self) -> None:
         """Copy what was put meanwhile to other homes, by those who did not know the newest list. Lists that
@@ -362,8 +376,9 @@ class Joining:
         stones = self._store.graveyard.stones
         since_s = stones.wall_s() - age_s
         if stone.write:
-            self._learned += stone not in stones
+            was_known = stone in stones
             self._store.delete(stone, age_s, source)
+            self._learned += not was_known and stone in stones
         elif (self.in_doubt or not self._knows_all) and self._knew_until_s(stone.place) < since_s:
             self._missed.add(stone.place)
             stones.incomplete(stone.place, since_s)

@@ -124,6 +124,10 @@ class SsdTier:
         """Return how long what is kept now waits until it is on stable storage."""
         return self._commit.wait_s()
 
+    def is_waiting(self, place: Place) -> bool:
+        """Return whether a block is neither on stable storage nor refused yet."""
+        return self._commit.is_waiting(place.name())
+
     def length(self, place: Place) -> int:
         """Of a block that is here, in bytes."""
         return self._entries[place].length

@@ -242,7 +242,7 @@ class BlockStore:
         if place in self._retained:
             return True
         found = self.find(place)
-        if found is None or not self._retained.add(place, found[0]):
+        if found is None or not self._retained.add(place, taken_bytes(found[0])):
             return False
         self.stats.retained += 1
         return True
@@ -318,6 +318,10 @@ class BlockStore:
         else:
             assert block is not None
             self._ssd.keep(place, block, done)
+
+    def is_waiting(self, place: Place) -> bool:
+        """Return whether a block is on its way to the disk."""
+        return self._ssd is not None and self._ssd.is_waiting(place)
 
     def __contains__(self, place: object) -> bool:
         return place in self._dram or (self._ssd is not None and place in self._ssd)

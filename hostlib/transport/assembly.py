@@ -18,7 +18,7 @@ Write = tuple[int, bytes, int, str]
 another host's write."""
 Source = tuple[int, str]
 """A tenant, and the address of a host that writes for it."""
-FRAGMENT_BYTES = 1024
+FRAGMENT_BYTES = VALUE_BYTES + 512
 """What a fragment that waits takes, about: its value, its tag and what Python adds."""
 
 

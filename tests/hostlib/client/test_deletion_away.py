@@ -9,7 +9,7 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.protocol.errors import TransferError, TransferTimeoutError
+from hostlib.protocol.errors import PutRefusedError, TransferError, TransferTimeoutError
 from hostlib.protocol.members import Members
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.joining import DOUBT_S
@@ -415,3 +415,45 @@ async def test_a_block_counts_for_nothing_from_who_does_not_know_yet_that_it_was
     assert await answers_of(world, home, n) == {wire.OP_VALUE}
     with pytest.raises(TransferError):
         await world.client.get(ref(n)._replace(homes=(home,)))
+
+
+@in_virtual_time
+async def test_a_home_that_does_not_know_that_it_was_away_gives_nothing_that_was_deleted() -> None:
+    """Its link is back before it hears the list: nobody who goes by that takes a block from it."""
+    world = World(replicas=2, controller="10.255.255.254")
+    reader = world.another_client("10.0.0.9")
+    world.announce(UP, UP, UP)
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    away = world.homes(1)[0]
+    world.network.dead.add(away)
+    assert await is_found(reader, 1)
+    world.announce(*(DOWN if one.address == away else UP for one in world.members.nodes))
+    assert await world.client.delete(ref(1))
+    world.network.dead.discard(away)
+    await asyncio.sleep(1)  # the reader hears of the home again, and that it goes by another list
+    reading = asyncio.create_task(is_found(reader, 1))
+    await asyncio.sleep(1)
+    assert not reading.done()
+    world.announce(*(JOINING if one.address == away else UP for one in world.members.nodes))
+    assert not await reading
+
+
+@in_virtual_time
+async def test_a_home_that_does_not_know_that_it_was_away_holds_no_block_by_one_that_was_deleted() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    world.announce(UP, UP, UP)
+    away = world.homes(1)[0]
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    world.network.dead.add(away)
+    world.announce(*(DOWN if one.address == away else UP for one in world.members.nodes))
+    assert await world.client.delete(ref(1))
+    world.announce(*(JOINING if one.address == away else UP for one in world.members.nodes))
+    world.network.dead.discard(away)  # the list did not reach it
+    writing = asyncio.create_task(world.client.put(ref(1), content(2)))
+    await asyncio.sleep(1)
+    assert not writing.done()
+    world.announce(*(JOINING if one.address == away else UP for one in world.members.nodes))
+    with pytest.raises(PutRefusedError, match="deleted"):
+        await writing
+    await world.client.put(ref(1), content(2))
+    assert (await world.client.get(ref(1))).content == content(2)

@@ -10,7 +10,7 @@ from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.hints import MAX_LIFETIME_S, Hint, HintOutcome
 from hostlib.protocol.seal import Seal
-from hostlib.protocol.tombstones import Tombstone
+from hostlib.protocol.tombstones import ENDS, Tombstone
 from hostlib.storage import expiry, lifetimes
 from hostlib.storage.expiry import LOOK_S
 from hostlib.storage.lifetimes import Lifetimes
@@ -146,6 +146,29 @@ async def test_who_copied_a_block_meanwhile_forgets_it_too() -> None:
     assert not world.holders(number)
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+@in_virtual_time
+async def test_a_home_that_does_not_answer_is_waited_for_until_it_is_down(comes_back: bool) -> None:
+    world = World(replicas=2)
+    await asyncio.sleep(1)
+    world.announce(UP, UP, UP)
+    await store(world, 1, 2)
+    other, silent = world.homes(1)
+    world.network.dead.add(silent)
+    await asyncio.gather(*(is_found(world.client, n) for n in range(20)), return_exceptions=True)
+    assert world.client.suspects == [silent]
+    order = asyncio.create_task(let_expire(world, 1))
+    await asyncio.sleep(1)
+    assert not order.done()
+    if comes_back:
+        world.network.dead.discard(silent)
+    else:
+        world.announce(*(DOWN if one.address == silent else UP for one in world.members.nodes))
+    assert await order is HintOutcome.DONE
+    assert len(world.stores[silent].lifetimes) == comes_back
+    assert len(world.stores[other].lifetimes) == 1
+
+
 @in_virtual_time
 async def test_the_end_of_a_lifetime_reaches_everybody_through_a_network_that_loses_packets() -> None:
     world = World(replicas=2, faults=Faults(lost=0.1), seed=5)
@@ -169,6 +192,47 @@ async def test_the_controller_hears_of_the_end_so_that_pools_forget_the_block() 
     assert {to for to, _ in told} == {controller}
     assert told[0][1].content
     assert told[0][1].fragments
+
+
+@in_virtual_time
+async def test_the_controller_hears_of_the_end_from_a_home_that_was_restarted_meanwhile() -> None:
+    controller = "10.255.255.254"
+    world = World(homes=1, controller=controller)
+    (home,) = world.nodes
+    world.nodes[home].start()
+    await store(world, 1)
+    await let_expire(world, 1)
+    world.clock_s += LIFETIME_S
+    await until(lambda: world.sent(home, wire.OP_DELETE), LOOK_S + 1)
+    await asyncio.sleep(0.1)  # the tombstone is safe; nothing has reached the controller
+    world.kill(home)
+    world.network.log.clear()
+    world.restart(home).start()
+    await until(lambda: world.sent(home, wire.OP_DELETE), LOOK_S + 1)
+    ((to, told),) = world.sent(home, wire.OP_DELETE)
+    assert (to, told.key) == (controller, key(1))
+    done = told._replace(op=wire.OP_DELETED, flags=wire.FLAG_HELD, tag=bytes(16))
+    world.network.deliver(controller, home, wire.encode(done))
+    await asyncio.sleep(0.1)
+    assert world.disks[home].synced(lifetime_name(told)) is None
+
+
+@in_virtual_time
+async def test_a_lifetime_stays_on_a_disk_that_does_not_take_its_end() -> None:
+    world = World(homes=1, controller="10.255.255.254")
+    (home,) = world.nodes
+    await store(world, 1)
+    await let_expire(world, 1)
+    world.disks[home].failing = True
+    await pass_s(world, LIFETIME_S + 1)
+    world.disks[home].failing = False
+    await asyncio.sleep(20)
+    (told, *_) = [message for _, message in world.sent(home, wire.OP_DELETE)]
+    assert world.disks[home].synced(lifetime_name(told))
+
+
+def lifetime_name(told: wire.Message) -> bytes:
+    return Tombstone(place(told.key), told.content, told.tag).name(ENDS)
 
 
 @in_virtual_time

@@ -10,7 +10,8 @@ from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
 from tests.asynchronous import in_virtual_time
 from tests.hostlib.deletions import DOWN, UP, absent_home
-from tests.hostlib.world import NODE, World, content, ref
+from tests.hostlib.sealed import place
+from tests.hostlib.world import NODE, World, content, key, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
 
@@ -48,5 +49,29 @@ async def test_without_a_controller_nobody_names_another() -> None:
     writing = asyncio.create_task(world.client.put(ref(n), content(n), durable=True, replicas=2))
     await _asked(world, gone)
     world.kill(gone)
+    with pytest.raises(TransferTimeoutError):
+        await writing
+
+
+@pytest.mark.parametrize("is_silent", [True, False])
+@pytest.mark.parametrize("how", ["get", "get_into", "get_chain"])
+@in_virtual_time
+async def test_who_reads_the_block_meanwhile_has_it_of_another_home(how: str, is_silent: bool) -> None:
+    world = World(replicas=2)
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True, replicas=2))
+    home = world.homes(1)[0]
+    await _asked(world, home)
+    if is_silent:
+        world.kill(home)
+    else:
+        world.stores[home].drop(place(key(1)))
+    if how == "get_chain":
+        (block,) = (await world.client.get_chain([ref(1)])).blocks
+    elif how == "get":
+        block = await world.client.get(ref(1))
+    else:
+        block = await world.client.get_into(ref(1), memoryview(bytearray(len(content(1)))))
+    assert block.content == content(1)
     with pytest.raises(TransferTimeoutError):
         await writing

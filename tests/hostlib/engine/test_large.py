@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from hostlib.engine.large import MANIFEST_BYTES, MAX_OBJECT_BYTES, SLOTS, Manife
 from hostlib.protocol import wire
 from hostlib.protocol.block import Block, Place
 from hostlib.protocol.content import derivation
+from hostlib.protocol.hints import Hint, HintOutcome
 from hostlib.protocol.members import Members
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.transfer import BlockRef
@@ -249,3 +251,39 @@ async def test_a_deleted_object_leaves_nothing_and_can_be_stored_again(size: int
     assert pool.stats.deleted_objects == 2
     assert await pool.delete([KEY]) == [True]
     assert pool.stats.deleted_objects == 2
+
+
+@in_real_time
+async def test_a_deleted_object_is_not_read_in_place_of_one_that_lacks_a_part() -> None:
+    """Also where the manifest before its own was gone when it was deleted."""
+    world = World()
+    pool = world.pool()
+    assert await store(pool, content(50_000, 1))
+    world.drop(next(key for key in world.held() if world.length(key) == PART))
+    first = set(world.held())
+    assert await store(pool, content(50_000, 2))
+    for key in first:
+        world.drop(key)
+    assert await pool.delete([KEY]) == [True]
+    assert await store(pool, content(50_000, 3))
+    world.drop(next(key for key in world.held() if world.length(key) == PART))
+    assert await load(pool, 50_000) is None
+
+
+@in_real_time
+async def test_a_hint_at_an_object_has_the_worst_outcome_of_all_its_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    pool = world.pool()
+    assert await store(pool, content(50_000, 1))
+    world.drop(next(key for key in world.held() if world.length(key) == PART))
+    assert await store(pool, content(50_000, 2))
+    hint = pool._client.hint
+
+    async def nobody_answers_of_the_first(block: BlockRef, *asked: Any) -> HintOutcome:
+        return HintOutcome.NO_ANSWER if block == KEY else await hint(block, *asked)
+
+    assert await pool._large.hint(KEY, Hint.RETAIN, 1) is HintOutcome.DONE
+    monkeypatch.setattr(pool._client, "hint", nobody_answers_of_the_first)
+    assert await pool._large.hint(KEY, Hint.RETAIN, 1) is HintOutcome.NO_ANSWER

@@ -151,6 +151,25 @@ def test_a_restart_forgets_no_block_that_was_deleted_too_often() -> None:
     assert open_yard(disk, clock).stones.complete_since_s(stone(1).place) == 1_000_000.0 + 1
 
 
+@pytest.mark.parametrize("same_block", [True, False])
+@pytest.mark.parametrize("sources", [1, 2, 3])
+def test_what_others_tell_of_older_deletions_displaces_no_newer_one(
+    monkeypatch: pytest.MonkeyPatch, sources: int, same_block: bool
+) -> None:
+    if not same_block:
+        monkeypatch.setattr(tombstones, "MAX_OF_TENANT", MAX_OF_BLOCK)
+    clock = Clock()
+    stones = Tombstones(clock)
+    made = [stone(0 if same_block else number, write=number + 1) for number in range(2 * MAX_OF_BLOCK)]
+    for _ in range(3):
+        for number, one in enumerate(made):
+            stones.add(one, clock() - 100 + number, f"10.0.0.{number % sources}")
+        assert made[-1] in stones
+        for number, one in enumerate(made[:-1]):
+            stones.add(one, clock() - 100 + number, f"10.0.0.{number % sources}")
+            assert made[-1] in stones
+
+
 def test_of_all_tombstones_the_tenant_with_most_loses_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tenants there are: the 65th had another's forgotten, all of them."""
     monkeypatch.setattr(tombstones, "MAX_STONES", 1000)

@@ -17,6 +17,7 @@ from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from tests.asynchronous import in_virtual_time, until
+from tests.hostlib.network import Faults
 from tests.hostlib.sealed import place
 from tests.hostlib.world import World, content, key, put_all, ref
 
@@ -157,6 +158,23 @@ async def test_who_returns_copies_from_one_that_was_down_during_both_passes_but_
     monkeypatch.setattr(node.joining.catch_up, "run", passes)
     await until(lambda: node.joining.caught_up, 20)
     assert home in world.holders(number)
+
+
+@in_virtual_time
+async def test_who_returns_copies_all_from_the_only_one_that_has_it_however_long_that_takes() -> None:
+    world = World(homes=2, controller="10.255.255.254")
+    home, _ = world.nodes
+    missed = [n for n in range(40) if world.homes(n)[0] == home][:6]
+    world.kill(home)
+    world.announce(DOWN, UP)
+    for n in missed:
+        await world.client.put(ref(n), content(n, 400 * 512), durable=True)
+    world.network.faults = Faults(min_delay_s=0.4, max_delay_s=0.4)
+    node = world.restart(home)
+    node.start()
+    world.announce(JOINING, UP)
+    await until(lambda: node.joining.caught_up, 1000)
+    assert [n for n in missed if home in world.holders(n)] == missed
 
 
 @in_virtual_time

@@ -14,8 +14,8 @@ from hostlib.protocol.errors import DiskError
 from hostlib.protocol.hints import Hint
 from hostlib.protocol.tombstones import Tombstone, delete_message
 from hostlib.storage import storage_node, waiting_acks, waiting_gets
-from tests.asynchronous import in_virtual_time
-from tests.hostlib.sealed import TENANT, fragments, place
+from tests.asynchronous import in_virtual_time, until
+from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments, place
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
 
 pytestmark = pytest.mark.usefixtures("either_core")
@@ -164,6 +164,37 @@ async def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_i
     await writing
     (ack,) = [message for to, message in world.sent(home, wire.OP_PUT_ACK) if to == other]
     assert ack.flags & (wire.FLAG_HELD | wire.FLAG_CREATED) == wire.FLAG_HELD
+
+
+@in_virtual_time
+async def test_a_put_is_not_acknowledged_when_a_write_is_synced_that_was_deleted_before_it_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def commit_slowly(work: Callable[[], None]) -> None:
+        await asyncio.sleep(0.1)
+        work()
+
+    monkeypatch.setattr("tests.hostlib.world.commit_in_virtual_time", commit_slowly)
+    world = World(homes=1)
+    ((home, node),) = world.nodes.items()
+    first = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
+    await until(lambda: node._acks)
+    await asyncio.sleep(0.01)  # the disk is at it
+    held = world.sent(NODE, wire.OP_PUT)[0][1]
+    proof = SEAL.proof(key(1), FRAGMENTS, held.content, held.value)
+    node._on_datagrams(NODE, [delete_message(Tombstone(place(key(1)), held.content, proof), FRAGMENTS, 1)])
+    assert not world.holders(1)
+    puts = [wire.encode(put) for put in fragments(wire.OP_PUT, key(1), content(2), flags=wire.FLAG_DURABLE)]
+    node._on_datagrams("10.0.0.77", puts)
+    await until(lambda: "10.0.0.77" in {to for to, ack in world.sent(home, wire.OP_PUT_ACK) if is_held(ack)})
+    world.kill(home)
+    world.restart(home)
+    assert world.stores[home].find(place(key(1))) == (len(content(2)), WRITE)
+    first.cancel()
+
+
+def is_held(ack: wire.Message) -> bool:
+    return bool(ack.flags & wire.FLAG_HELD)
 
 
 @in_virtual_time

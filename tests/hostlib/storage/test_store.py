@@ -509,6 +509,14 @@ def test_short_blocks_take_more_of_memory_and_share_than_their_bytes() -> None:
     assert kept == [[Kept.HELD]] * 5 + [[Kept.REFUSED]] * (most - 5)
 
 
+def test_short_blocks_that_are_retained_take_no_more_memory_than_they_may() -> None:
+    most = 20
+    store = BlockStore(most * LEAST_BYTES, None, derivation(SEAL), StoreOptions(retained_share=0.5))
+    for number in range(most):
+        put(store, number, b"x")
+    assert sum(store.retain(place(key(number))) for number in range(most)) == most / 4  # half for one tenant
+
+
 @in_virtual_time
 async def test_short_blocks_take_more_of_a_disk_than_their_bytes() -> None:
     most, disk = 20, SimulatedDisk()

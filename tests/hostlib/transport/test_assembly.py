@@ -1,9 +1,16 @@
 """Blocks from fragments: in any order, each once, each write by itself, and never more than the bounds."""
 
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostlib.protocol import wire
+from hostlib.protocol.value_size import SIZES, VARIABLE
 from hostlib.transport.assembly import FRAGMENT_BYTES, Assembly, is_whole_fragment
 from tests.hostlib.sealed import fragments
 
@@ -119,3 +126,26 @@ def test_only_the_last_fragment_may_be_short() -> None:
     assert all(map(is_whole_fragment, whole))
     assert not is_whole_fragment(whole[0]._replace(value=b"short"))
     assert not is_whole_fragment(whole[3]._replace(value=b""))
+
+
+def memory_share(room_bytes: int) -> float:
+    """What incomplete writes take, of the most that they may."""
+    assembly, value = Assembly(1024, room_bytes), memoryview(bytearray(wire.VALUE_BYTES))
+    fragments = 2 * room_bytes // wire.VALUE_BYTES // 16
+    tracemalloc.start()
+    for write in range(1, 17):
+        for number in range(fragments):
+            tag = bytes(bytearray(16))
+            put = wire.Message(wire.OP_PUT, bytes(16), number, 65_000, content=write, tag=tag, value=value)
+            assembly.add(put)
+    return tracemalloc.get_traced_memory()[0] / room_bytes
+
+
+@pytest.mark.parametrize("value_bytes", SIZES)
+def test_incomplete_writes_take_no_more_memory_than_they_may_whatever_the_size_of_values(
+    value_bytes: int,
+) -> None:
+    measures = f"from {__name__} import memory_share; print(memory_share(1 << 22))"
+    environment = {**os.environ, VARIABLE: str(value_bytes), "PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.check_output([sys.executable, "-c", measures], env=environment, text=True)
+    assert 0.5 < float(told) < 1
