@@ -48,6 +48,8 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             )
         if getattr(storage_config, "dcp_size", 1) > 1:  # which SGLang has from 0.5.23 on
             raise ConfigError("pages sharded by decode context parallelism are not supported")
+        if extra.get("interface_v1"):  # SGLang would call batch_set_v1, and nothing would be stored
+            raise ConfigError("this backend has no interface_v1: leave it out of the extra config")
         self._pool = open_objects(PoolConfig.from_mapping(extra["pool"]))
         self._shard = _shard(storage_config)
         self._own_name = secrets.token_hex(16)

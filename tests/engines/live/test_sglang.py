@@ -24,12 +24,13 @@ from tests.engines.live.conftest import Home
 PAGE = (2, 4, 16, 8)
 
 
-def config(pool: object, **more: object) -> HiCacheStorageConfig:
+def config(pool: object, more_extra: dict[str, object] | None = None, **more: object) -> HiCacheStorageConfig:
     extra = {
         "backend_name": "weir",
         "module_path": "engines.sglang.hicache",
         "class_name": "WeirHiCache",
         "pool": pool,
+        **(more_extra or {}),
     }
     settings = {
         "tp_rank": 0, "tp_size": 1, "pp_rank": 0, "pp_size": 1, "attn_cp_rank": 0, "attn_cp_size": 1,
@@ -39,8 +40,8 @@ def config(pool: object, **more: object) -> HiCacheStorageConfig:
     return HiCacheStorageConfig(**{**settings, **more}, extra_config=extra)
 
 
-def backend(pool: object, **more: object) -> HiCacheStorage:
-    return StorageBackendFactory.create_backend("dynamic", config(pool, **more), None)
+def backend(pool: object, more_extra: dict[str, object] | None = None, **more: object) -> HiCacheStorage:
+    return StorageBackendFactory.create_backend("dynamic", config(pool, more_extra, **more), None)
 
 
 def test_pages_go_in_and_come_out(pool_settings: dict[str, object], home: Home) -> None:
@@ -92,6 +93,8 @@ def test_shards_and_models_are_kept_apart(pool_settings: dict[str, object]) -> N
 def test_settings_that_can_not_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="needs an object 'pool'"):
         backend(None)
+    with pytest.raises(ConfigError, match="no interface_v1"):
+        backend({}, {"interface_v1": 1})
 
 
 LAYOUTS = ("layer_first", "page_first", "page_first_direct", "page_head")
