@@ -60,8 +60,12 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         """Whether nothing is kept or found, as the server's weights have changed."""
 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
-        """SGLang says which memory the pages come from: from now on they have a name that others know."""
+        """SGLang says which memory the pages come from: from now on they have a name that others know.
+
+        ConfigError if that memory gives no whole pages to a backend: nothing would ever be stored.
+        """
         super().register_mem_pool_host(mem_pool_host)
+        _check_pages(mem_pool_host)
         try:
             listen(self)
         except KeySpaceError as error:
@@ -168,6 +172,20 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         assert self._name is not None
         named = (self._name.encode(), self._shard)
         return chain_references([self._pool.seal.key(_PAGE, *named, key.encode()) for key in keys])
+
+
+def _check_pages(pool: Any) -> None:
+    """Raise ConfigError where SGLang has no page of this model's KV as one tensor.
+
+    That is so with scales beside the numbers (MXFP8), with keys longer than values, and where the KV lies in
+    several pools.
+    """
+    try:
+        is_empty = pool.get_dummy_flat_data_page().numel() == 0
+    except NotImplementedError as error:
+        raise ConfigError(f"SGLang gives a backend like this one no pages of such KV: {error}") from None
+    if is_empty:
+        raise ConfigError(f"SGLang gives a backend like this one empty pages of a {type(pool).__name__}")
 
 
 def _shard(config: HiCacheStorageConfig) -> bytes:

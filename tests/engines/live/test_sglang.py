@@ -15,6 +15,7 @@ pytest.importorskip("tests.engines.live.without_triton", reason="make test-engin
 pytest.importorskip("sglang", reason="make test-engines")
 
 import torch
+from sglang.srt.mem_cache import hicache_storage
 from sglang.srt.mem_cache.hicache_storage import HiCacheStorage, HiCacheStorageConfig, PoolName
 from sglang.srt.mem_cache.storage.backend_factory import StorageBackendFactory
 
@@ -113,6 +114,10 @@ class HostPool:
         }
         for name, value in {**said, "head_dim": 32, "size_per_token": 4096, **changes}.items():
             setattr(self, name, value)
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        """Room for one page, as SGLang makes it before it asks a backend for the page."""
+        return torch.zeros(PAGE).flatten()
 
 
 @pytest.fixture
@@ -313,6 +318,45 @@ def test_a_model_with_more_than_the_kv_of_each_token_is_refused(pool_settings: d
                 storage.register_mem_host_pool_v2(HostPool(), other)
     finally:
         storage.close()
+
+
+class WithoutPages(HostPool):
+    """SGLang's pools of MXFP8, and of keys that are longer than values."""
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        raise NotImplementedError("no flat pages")
+
+
+class WithEmptyPages(HostPool):
+    """SGLang's `LogicalHostPool`."""
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        return torch.empty(0, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(WithoutPages, "no pages of such KV: no flat"), (WithEmptyPages, "empty pages")]
+)
+def test_memory_that_gives_no_pages_is_refused(
+    pool_settings: dict[str, object], kind: type[HostPool], reason: str
+) -> None:
+    """SGLang would log an error for each page, and nothing would be stored."""
+    storage = backend(pool_settings)
+    try:
+        with pytest.raises(ConfigError, match=reason):
+            storage.register_mem_pool_host(kind())
+    finally:
+        storage.close()
+
+
+def test_sglangs_own_pools_say_that_they_give_no_pages() -> None:
+    """As in its source, because importing them needs a GPU's packages."""
+    folder = Path(hicache_storage.__file__).parent
+    for name in ("pool_host/mha_mxfp8.py", "pool_host/mha.py"):
+        text = (folder / name).read_text()
+        body = text[text.rindex("def get_dummy_flat_data_page") :][:200]
+        assert "raise self._" in body
+        assert "NotImplementedError" in text
 
 
 def test_a_server_finds_what_its_like_has_stored_and_nobody_else(
