@@ -42,6 +42,7 @@ def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpa
     _check_cache(config)
     _check_rope(config)
     _check_inputs(model)
+    _check_device(model)
     _try_prefix(model)
     layers, heads, head = _shape(config)
     return KvSpace(
@@ -159,6 +160,12 @@ def _check_inputs(model: PreTrainedModel) -> None:
         )
 
 
+def _check_device(model: PreTrainedModel) -> None:
+    devices = sorted({str(parameter.device) for parameter in model.parameters()})
+    if len(devices) > 1:
+        raise KeySpaceError(f"its parameters are on {' and '.join(devices)}: keep the model on one device")
+
+
 def _try_prefix(model: PreTrainedModel) -> None:
     """Raise KeySpaceError for a model that gives a prompt's first tokens other KV where others follow.
 
@@ -199,7 +206,8 @@ def _shape(config: Any) -> tuple[int, int, int]:
 def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     """Offer the whole blocks of a prompt that `cache` holds; how many are held.
 
-    It has to be computed as the model's weights are, not under autocast, which it does not say afterwards.
+    It has to be computed from these tokens alone, as the model's weights are: not under autocast, and
+    without a mask or positions of one's own, which it does not say afterwards.
     Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, in another
     type than the model's, or with other heads than its configuration says.
     """
@@ -245,8 +253,9 @@ def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tenso
 
 def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> DynamicCache:
     """Return a cache with the longest prefix of a prompt that the pool has; at least one token is left
-    over."""
-    keys = list(pool.space.block_keys(pool.seal, tokens[: len(tokens) - 1]))
+    over, and all from the first padding token on."""
+    length = min(len(tokens) - 1, _tokens_before_padding(tokens, model))
+    keys = list(pool.space.block_keys(pool.seal, tokens[:length]))
     keys = keys[: pool.exists(keys)]
     contents = [torch.empty(pool.space.block_bytes, dtype=torch.uint8) for _ in keys]
     blocks = pool.blocks.references(keys, 0)
@@ -260,6 +269,14 @@ def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> Dynam
         for index, (keys_of, values_of) in enumerate(kv):
             cache.update(keys_of[None], values_of[None], index)
     return cache
+
+
+def _tokens_before_padding(tokens: list[int], model: PreTrainedModel) -> int:
+    """Number of tokens before the first that `generate` masks by itself: the KV behind depends on that."""
+    settings = getattr(model, "generation_config", None)
+    padding, ends = getattr(settings, "pad_token_id", None), getattr(settings, "eos_token_id", None)
+    masks = padding is not None and padding not in (ends if isinstance(ends, list) else [ends])
+    return tokens.index(padding) if masks and padding in tokens else len(tokens)
 
 
 def _shaped(content: torch.Tensor, model: PreTrainedModel, space: KvSpace) -> torch.Tensor:
