@@ -208,8 +208,8 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
 
     It has to be computed from these tokens alone, as the model's weights are: not under autocast, and
     without a mask or positions of one's own, which it does not say afterwards.
-    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, in another
-    type than the model's, or with other heads than its configuration says.
+    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, offloaded,
+    in another type than the model's, or with other heads than its configuration says.
     """
     size = pool.space.block_tokens
     length = min(len(tokens), cache.get_seq_length())
@@ -227,6 +227,8 @@ def _check_computed(cache: DynamicCache, space: KvSpace) -> None:
     kinds = {type(layer).__name__ for layer in cache.layers if type(layer) is not DynamicLayer}
     if kinds:  # one that quantizes KV has the last tokens alone as they were computed
         raise KeySpaceError(f"the cache has {', '.join(sorted(kinds))}: only a DynamicCache is possible")
+    if cache.offloading:  # a layer may still be on its way, and others are on another device
+        raise KeySpaceError("the cache is offloaded: only one that stays on the model's device is possible")
     tensors = [kind for layer in cache.layers for kind in (layer.keys, layer.values)]
     if any(torch.is_autocast_enabled(device) for device in {tensor.device.type for tensor in tensors}):
         raise KeySpaceError("under autocast, a model computes other KV than its weights say")

@@ -234,6 +234,10 @@ def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
             stored(kept(1, model))
         with pytest.raises(KeySpaceError, match="the cache has Rounded: only a DynamicCache"):
             stored(rounded(kept(1, model)))
+        elsewhere = kept(1, model)
+        elsewhere.offloading = True
+        with pytest.raises(KeySpaceError, match="the cache is offloaded"):
+            stored(elsewhere)
         assert stored(kept(1, model)) == 2
     finally:
         pool.close()
