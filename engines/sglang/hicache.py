@@ -24,7 +24,7 @@ from sglang.srt.mem_cache.hicache_storage import (
     HiCacheStorageExtraInfo,
 )
 
-from engines.sglang.names import begin_naming
+from engines.sglang.names import begin_naming, check_answers
 from engines.sglang.weight_changes import listen
 from engines.versions import check_names, warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
@@ -62,9 +62,11 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
         """SGLang says which memory the pages come from: from now on they have a name that others know.
 
-        ConfigError if that memory gives no whole pages to a backend: nothing would ever be stored.
+        ConfigError if that memory gives no whole pages to a backend, so that nothing would ever be stored,
+        and for options by which SGLang returns what it does not know of loaded tokens.
         """
         super().register_mem_pool_host(mem_pool_host)
+        check_answers()
         _check_pages(mem_pool_host)
         try:
             listen(self)

@@ -349,6 +349,20 @@ def test_memory_that_gives_no_pages_is_refused(
         storage.close()
 
 
+@pytest.mark.parametrize("option", ["enable_return_routed_experts", "enable_return_indexer_topk"])
+def test_what_sglang_notes_while_it_computes_is_not_had_for_loaded_tokens(
+    pool_settings: dict[str, object], options: dict[str, object], option: str
+) -> None:
+    """SGLang would return what it noted of the token that had this place in its memory before."""
+    options[option] = True
+    storage = backend(pool_settings)
+    try:
+        with pytest.raises(ConfigError, match=f"use {option} without the pool"):
+            storage.register_mem_pool_host(HostPool())
+    finally:
+        storage.close()
+
+
 def test_sglangs_own_pools_say_that_they_give_no_pages() -> None:
     """As in its source, because importing them needs a GPU's packages."""
     folder = Path(hicache_storage.__file__).parent
