@@ -76,7 +76,7 @@ def _settings(model: PreTrainedModel) -> str:
     """The digest of what decides about the KV besides the weights."""
     given = {name: value for name, value in model.config.to_dict().items() if name not in INDIFFERENT}
     said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
-    said += [transformers.__version__, torch.__version__, model.device.type]
+    said += [transformers.__version__, torch.__version__, model.device.type, _masked_token(model)]
     return sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
@@ -256,8 +256,9 @@ def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tenso
 def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> DynamicCache:
     """Return a cache with the longest prefix of a prompt that the pool has; at least one token is left
     over, and all from the first padding token on."""
-    length = min(len(tokens) - 1, _tokens_before_padding(tokens, model))
-    keys = list(pool.space.block_keys(pool.seal, tokens[:length]))
+    padding = _masked_token(model)
+    length = tokens.index(padding) if padding in tokens else len(tokens)
+    keys = list(pool.space.block_keys(pool.seal, tokens[: min(length, len(tokens) - 1)]))
     keys = keys[: pool.exists(keys)]
     contents = [torch.empty(pool.space.block_bytes, dtype=torch.uint8) for _ in keys]
     blocks = pool.blocks.references(keys, 0)
@@ -273,12 +274,11 @@ def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> Dynam
     return cache
 
 
-def _tokens_before_padding(tokens: list[int], model: PreTrainedModel) -> int:
-    """Number of tokens before the first that `generate` masks by itself: the KV behind depends on that."""
+def _masked_token(model: PreTrainedModel) -> int | None:
+    """The padding token, if `generate` masks it by itself: KV behind it depends on whether that did."""
     settings = getattr(model, "generation_config", None)
     padding, ends = getattr(settings, "pad_token_id", None), getattr(settings, "eos_token_id", None)
-    masks = padding is not None and padding not in (ends if isinstance(ends, list) else [ends])
-    return tokens.index(padding) if masks and padding in tokens else len(tokens)
+    return None if padding in (ends if isinstance(ends, list) else [ends]) else padding
 
 
 def _shaped(content: torch.Tensor, model: PreTrainedModel, space: KvSpace) -> torch.Tensor:

@@ -107,6 +107,9 @@ def test_behind_a_padding_token_that_generate_masks_nothing_is_loaded(
             logits = model(tokens[:, found * BLOCK_TOKENS :], past_key_values=loaded).logits
             expected = model(tokens).logits[:, found * BLOCK_TOKENS :]
         assert torch.allclose(logits, expected, atol=1e-5)
+        masking = keys(pool.space)
+        model.generation_config.pad_token_id = None
+        assert (keys(cache.kv_space(model, "padded", BLOCK_TOKENS)) != masking) == (found == 2)
     finally:
         pool.close()
 
