@@ -24,7 +24,7 @@ from sglang.srt.mem_cache.hicache_storage import (
     HiCacheStorageExtraInfo,
 )
 
-from engines.sglang.names import begin_naming
+from engines.sglang.names import begin_naming, check_answers
 from engines.sglang.weight_changes import listen
 from engines.versions import check_names, warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
@@ -48,6 +48,8 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             )
         if getattr(storage_config, "dcp_size", 1) > 1:  # which SGLang has from 0.5.23 on
             raise ConfigError("pages sharded by decode context parallelism are not supported")
+        if extra.get("interface_v1"):  # SGLang would call batch_set_v1, and nothing would be stored
+            raise ConfigError("this backend has no interface_v1: leave it out of the extra config")
         self._pool = open_objects(PoolConfig.from_mapping(extra["pool"]))
         self._shard = _shard(storage_config)
         self._own_name = secrets.token_hex(16)
@@ -58,8 +60,14 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         """Whether nothing is kept or found, as the server's weights have changed."""
 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
-        """SGLang says which memory the pages come from: from now on they have a name that others know."""
+        """SGLang says which memory the pages come from: from now on they have a name that others know.
+
+        ConfigError if that memory gives no whole pages to a backend, so that nothing would ever be stored,
+        and for options by which SGLang returns what it does not know of loaded tokens.
+        """
         super().register_mem_pool_host(mem_pool_host)
+        check_answers()
+        _check_pages(mem_pool_host)
         try:
             listen(self)
         except KeySpaceError as error:
@@ -166,6 +174,20 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         assert self._name is not None
         named = (self._name.encode(), self._shard)
         return chain_references([self._pool.seal.key(_PAGE, *named, key.encode()) for key in keys])
+
+
+def _check_pages(pool: Any) -> None:
+    """Raise ConfigError where SGLang has no page of this model's KV as one tensor.
+
+    That is so with scales beside the numbers (MXFP8), with keys longer than values, and where the KV lies in
+    several pools.
+    """
+    try:
+        is_empty = pool.get_dummy_flat_data_page().numel() == 0
+    except NotImplementedError as error:
+        raise ConfigError(f"SGLang gives a backend like this one no pages of such KV: {error}") from None
+    if is_empty:
+        raise ConfigError(f"SGLang gives a backend like this one empty pages of a {type(pool).__name__}")
 
 
 def _shard(config: HiCacheStorageConfig) -> bytes:

@@ -17,7 +17,7 @@ from engines.identity import in_background, loaded_identity, located, process_st
 from engines.model_configuration import ROPES_OF_LENGTH, entries, remote_code, rope_types
 from engines.paths import is_path
 from engines.software import library_environment, plugins, versions, without_name
-from hostlib.protocol.errors import KeySpaceError
+from hostlib.protocol.errors import ConfigError, KeySpaceError
 
 HARMLESS_OPTIONS: Final = (
     "*_port", "*_port_range", "*_timeout", "admin_api_key", "api_key", "base_gpu_id", "chat_template",
@@ -44,6 +44,8 @@ OUTSIDE: Final = (
 )  # fmt: skip
 """Options by which weights, their scales or code come from elsewhere than the model's folder, or KV of a
 block is computed several times."""
+NOTED: Final = ("enable_return_indexer_topk", "enable_return_routed_experts")
+"""Options by which SGLang returns what it notes of each token while it computes it."""
 PREFIXES: Final = ("AITER_", "ASCEND_", "SGLANG_", "SGL_", "TRTLLM_")
 """Of environment variables that decide what SGLang and its kernels compute, beside those that it declares."""
 HARMLESS_ENVIRONMENT: Final = (
@@ -79,6 +81,19 @@ def begin_naming(pool: Any) -> Future[str]:
     """
     is_from_the_start = _has_storage()
     return in_background(lambda: _name(pool, is_from_the_start))
+
+
+def check_answers() -> None:
+    """Raise ConfigError for options by which SGLang returns what it does not know of loaded tokens.
+
+    It would return what it noted of the tokens that had their places in its memory before.
+    """
+    with suppress(KeySpaceError):  # without its options, pages have no name either
+        asked = [name for name in NOTED if _options().get(name)]
+        if asked:
+            raise ConfigError(
+                f"SGLang notes it while it computes, not of loaded tokens: use {asked[0]} without the pool"
+            )
 
 
 def _has_storage() -> bool:

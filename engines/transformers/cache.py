@@ -42,6 +42,7 @@ def kv_space(model: PreTrainedModel, name: str, block_tokens: int = 16) -> KvSpa
     _check_cache(config)
     _check_rope(config)
     _check_inputs(model)
+    _check_device(model)
     _try_prefix(model)
     layers, heads, head = _shape(config)
     return KvSpace(
@@ -75,7 +76,7 @@ def _settings(model: PreTrainedModel) -> str:
     """The digest of what decides about the KV besides the weights."""
     given = {name: value for name, value in model.config.to_dict().items() if name not in INDIFFERENT}
     said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
-    said += [transformers.__version__, torch.__version__, model.device.type]
+    said += [transformers.__version__, torch.__version__, model.device.type, _masked_token(model)]
     return sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
@@ -159,6 +160,12 @@ def _check_inputs(model: PreTrainedModel) -> None:
         )
 
 
+def _check_device(model: PreTrainedModel) -> None:
+    devices = sorted({str(parameter.device) for parameter in model.parameters()})
+    if len(devices) > 1:
+        raise KeySpaceError(f"its parameters are on {' and '.join(devices)}: keep the model on one device")
+
+
 def _try_prefix(model: PreTrainedModel) -> None:
     """Raise KeySpaceError for a model that gives a prompt's first tokens other KV where others follow.
 
@@ -199,9 +206,10 @@ def _shape(config: Any) -> tuple[int, int, int]:
 def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     """Offer the whole blocks of a prompt that `cache` holds; how many are held.
 
-    It has to be computed as the model's weights are, not under autocast, which it does not say afterwards.
-    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, in another
-    type than the model's, or with other heads than its configuration says.
+    It has to be computed from these tokens alone, as the model's weights are: not under autocast, and
+    without a mask or positions of one's own, which it does not say afterwards.
+    Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, offloaded,
+    in another type than the model's, or with other heads than its configuration says.
     """
     size = pool.space.block_tokens
     length = min(len(tokens), cache.get_seq_length())
@@ -219,6 +227,8 @@ def _check_computed(cache: DynamicCache, space: KvSpace) -> None:
     kinds = {type(layer).__name__ for layer in cache.layers if type(layer) is not DynamicLayer}
     if kinds:  # one that quantizes KV has the last tokens alone as they were computed
         raise KeySpaceError(f"the cache has {', '.join(sorted(kinds))}: only a DynamicCache is possible")
+    if cache.offloading:  # a layer may still be on its way, and others are on another device
+        raise KeySpaceError("the cache is offloaded: only one that stays on the model's device is possible")
     tensors = [kind for layer in cache.layers for kind in (layer.keys, layer.values)]
     if any(torch.is_autocast_enabled(device) for device in {tensor.device.type for tensor in tensors}):
         raise KeySpaceError("under autocast, a model computes other KV than its weights say")
@@ -245,8 +255,10 @@ def block_kv(cache: DynamicCache, number: int, block_tokens: int) -> torch.Tenso
 
 def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> DynamicCache:
     """Return a cache with the longest prefix of a prompt that the pool has; at least one token is left
-    over."""
-    keys = list(pool.space.block_keys(pool.seal, tokens[: len(tokens) - 1]))
+    over, and all from the first padding token on."""
+    padding = _masked_token(model)
+    length = tokens.index(padding) if padding in tokens else len(tokens)
+    keys = list(pool.space.block_keys(pool.seal, tokens[: min(length, len(tokens) - 1)]))
     keys = keys[: pool.exists(keys)]
     contents = [torch.empty(pool.space.block_bytes, dtype=torch.uint8) for _ in keys]
     blocks = pool.blocks.references(keys, 0)
@@ -260,6 +272,13 @@ def load(pool: BlockingPool, tokens: list[int], model: PreTrainedModel) -> Dynam
         for index, (keys_of, values_of) in enumerate(kv):
             cache.update(keys_of[None], values_of[None], index)
     return cache
+
+
+def _masked_token(model: PreTrainedModel) -> int | None:
+    """The padding token, if `generate` masks it by itself: KV behind it depends on whether that did."""
+    settings = getattr(model, "generation_config", None)
+    padding, ends = getattr(settings, "pad_token_id", None), getattr(settings, "eos_token_id", None)
+    return None if padding in (ends if isinstance(ends, list) else [ends]) else padding
 
 
 def _shaped(content: torch.Tensor, model: PreTrainedModel, space: KvSpace) -> torch.Tensor:

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from vllm.v1.request import Request
 
 
-DRAFTS_WITHOUT_KV = ("ngram", "ngram_gpu", "suffix", "medusa", "mlp_speculator")
+DRAFTS_WITHOUT_KV = ("ngram", "ngram_gpu", "suffix", "medusa")
 """Methods of speculative decoding whose drafts come without KV of their own."""
 
 _log = logging.getLogger("weir")

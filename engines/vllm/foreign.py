@@ -2,7 +2,8 @@
 
 Nobody here knows what such KV depends on: the other connector may have taken that of another adapter, or of
 other weights. It must not get into the pool under keys that say exactly what it depends on. The same holds of
-what the engine itself is known to compute wrong.
+what the engine itself is known to compute wrong, and of what a streaming session computes behind its first
+turn: vLLM resumes it like a request that another connector loaded.
 """
 
 from __future__ import annotations
@@ -134,6 +135,6 @@ class ForeignBlocks:
         if not self._has_told:
             self._has_told = True
             _log.warning(
-                "What another connector loads is not stored in the pool, nor what is computed on it: "
-                "it is not known what that KV depends on."
+                "What another connector loads, or a streaming session computes after its first turn, is not "
+                "stored in the pool, nor what is computed on it: it is not known what that KV depends on."
             )

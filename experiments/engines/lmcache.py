@@ -26,6 +26,7 @@ def transfer() -> dict[str, Any]:
     return {
         "kv_connector": "LMCacheMPConnector",
         "kv_role": "kv_both",
+        "kv_load_failure_policy": "recompute",
         "kv_connector_extra_config": {"lmcache.mp.host": "tcp://127.0.0.1", "lmcache.mp.port": PORT},
     }
 

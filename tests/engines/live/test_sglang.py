@@ -15,6 +15,7 @@ pytest.importorskip("tests.engines.live.without_triton", reason="make test-engin
 pytest.importorskip("sglang", reason="make test-engines")
 
 import torch
+from sglang.srt.mem_cache import hicache_storage
 from sglang.srt.mem_cache.hicache_storage import HiCacheStorage, HiCacheStorageConfig, PoolName
 from sglang.srt.mem_cache.storage.backend_factory import StorageBackendFactory
 
@@ -24,12 +25,13 @@ from tests.engines.live.conftest import Home
 PAGE = (2, 4, 16, 8)
 
 
-def config(pool: object, **more: object) -> HiCacheStorageConfig:
+def config(pool: object, more_extra: dict[str, object] | None = None, **more: object) -> HiCacheStorageConfig:
     extra = {
         "backend_name": "weir",
         "module_path": "engines.sglang.hicache",
         "class_name": "WeirHiCache",
         "pool": pool,
+        **(more_extra or {}),
     }
     settings = {
         "tp_rank": 0, "tp_size": 1, "pp_rank": 0, "pp_size": 1, "attn_cp_rank": 0, "attn_cp_size": 1,
@@ -39,8 +41,8 @@ def config(pool: object, **more: object) -> HiCacheStorageConfig:
     return HiCacheStorageConfig(**{**settings, **more}, extra_config=extra)
 
 
-def backend(pool: object, **more: object) -> HiCacheStorage:
-    return StorageBackendFactory.create_backend("dynamic", config(pool, **more), None)
+def backend(pool: object, more_extra: dict[str, object] | None = None, **more: object) -> HiCacheStorage:
+    return StorageBackendFactory.create_backend("dynamic", config(pool, more_extra, **more), None)
 
 
 def test_pages_go_in_and_come_out(pool_settings: dict[str, object], home: Home) -> None:
@@ -92,6 +94,8 @@ def test_shards_and_models_are_kept_apart(pool_settings: dict[str, object]) -> N
 def test_settings_that_can_not_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="needs an object 'pool'"):
         backend(None)
+    with pytest.raises(ConfigError, match="no interface_v1"):
+        backend({}, {"interface_v1": 1})
 
 
 LAYOUTS = ("layer_first", "page_first", "page_first_direct", "page_head")
@@ -110,6 +114,10 @@ class HostPool:
         }
         for name, value in {**said, "head_dim": 32, "size_per_token": 4096, **changes}.items():
             setattr(self, name, value)
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        """Room for one page, as SGLang makes it before it asks a backend for the page."""
+        return torch.zeros(PAGE).flatten()
 
 
 @pytest.fixture
@@ -310,6 +318,59 @@ def test_a_model_with_more_than_the_kv_of_each_token_is_refused(pool_settings: d
                 storage.register_mem_host_pool_v2(HostPool(), other)
     finally:
         storage.close()
+
+
+class WithoutPages(HostPool):
+    """SGLang's pools of MXFP8, and of keys that are longer than values."""
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        raise NotImplementedError("no flat pages")
+
+
+class WithEmptyPages(HostPool):
+    """SGLang's `LogicalHostPool`."""
+
+    def get_dummy_flat_data_page(self) -> torch.Tensor:
+        return torch.empty(0, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(WithoutPages, "no pages of such KV: no flat"), (WithEmptyPages, "empty pages")]
+)
+def test_memory_that_gives_no_pages_is_refused(
+    pool_settings: dict[str, object], kind: type[HostPool], reason: str
+) -> None:
+    """SGLang would log an error for each page, and nothing would be stored."""
+    storage = backend(pool_settings)
+    try:
+        with pytest.raises(ConfigError, match=reason):
+            storage.register_mem_pool_host(kind())
+    finally:
+        storage.close()
+
+
+@pytest.mark.parametrize("option", ["enable_return_routed_experts", "enable_return_indexer_topk"])
+def test_what_sglang_notes_while_it_computes_is_not_had_for_loaded_tokens(
+    pool_settings: dict[str, object], options: dict[str, object], option: str
+) -> None:
+    """SGLang would return what it noted of the token that had this place in its memory before."""
+    options[option] = True
+    storage = backend(pool_settings)
+    try:
+        with pytest.raises(ConfigError, match=f"use {option} without the pool"):
+            storage.register_mem_pool_host(HostPool())
+    finally:
+        storage.close()
+
+
+def test_sglangs_own_pools_say_that_they_give_no_pages() -> None:
+    """As in its source, because importing them needs a GPU's packages."""
+    folder = Path(hicache_storage.__file__).parent
+    for name in ("pool_host/mha_mxfp8.py", "pool_host/mha.py"):
+        text = (folder / name).read_text()
+        body = text[text.rindex("def get_dummy_flat_data_page") :][:200]
+        assert "raise self._" in body
+        assert "NotImplementedError" in text
 
 
 def test_a_server_finds_what_its_like_has_stored_and_nobody_else(

@@ -86,6 +86,34 @@ SMALL = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(("ends", "found"), [(1, 2), (None, 2), ([1, 0], 4)])
+def test_behind_a_padding_token_that_generate_masks_nothing_is_loaded(
+    pool_settings: dict[str, object], ends: int | list[int] | None, found: int
+) -> None:
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    model.generation_config.pad_token_id, model.generation_config.eos_token_id = 0, ends
+    tokens = torch.randint(2, 128, (1, 4 * BLOCK_TOKENS + 1))
+    tokens[0, 2 * BLOCK_TOKENS + 5] = 0
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "padded", BLOCK_TOKENS))
+    try:
+        kept = DynamicCache(config=model.config)
+        model.generate(tokens, max_new_tokens=1, past_key_values=kept)
+        assert cache.store(pool, tokens[0].tolist(), kept) == 4
+
+        loaded = cache.load(pool, tokens[0].tolist(), model)
+        assert loaded.get_seq_length() == found * BLOCK_TOKENS
+        with torch.no_grad():
+            logits = model(tokens[:, found * BLOCK_TOKENS :], past_key_values=loaded).logits
+            expected = model(tokens).logits[:, found * BLOCK_TOKENS :]
+        assert torch.allclose(logits, expected, atol=1e-5)
+        masking = keys(pool.space)
+        model.generation_config.pad_token_id = None
+        assert (keys(cache.kv_space(model, "padded", BLOCK_TOKENS)) != masking) == (found == 2)
+    finally:
+        pool.close()
+
+
 def keys(space: KvSpace) -> list[bytes]:
     return list(space.block_keys(Seal(0, PUBLIC_SECRET), range(64)))
 
@@ -209,6 +237,10 @@ def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
             stored(kept(1, model))
         with pytest.raises(KeySpaceError, match="the cache has Rounded: only a DynamicCache"):
             stored(rounded(kept(1, model)))
+        elsewhere = kept(1, model)
+        elsewhere.offloading = True
+        with pytest.raises(KeySpaceError, match="the cache is offloaded"):
+            stored(elsewhere)
         assert stored(kept(1, model)) == 2
     finally:
         pool.close()
@@ -217,6 +249,13 @@ def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
 def test_a_model_that_forgets_tokens_is_refused() -> None:
     model = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16)).eval()
     with pytest.raises(KeySpaceError, match="not those with DynamicSlidingWindowLayer"):
+        cache.kv_space(model, "tiny")
+
+
+def test_a_model_on_several_devices_is_refused() -> None:
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    model.lm_head.to("meta")
+    with pytest.raises(KeySpaceError, match="parameters are on cpu and meta"):
         cache.kv_space(model, "tiny")
 
 

@@ -322,6 +322,49 @@ def test_a_request_beside_one_with_an_adapter_stores_nothing_wrong(
     assert_same(found, start(tmp_path / "llama").generate(turn))
 
 
+SESSION = """
+from vllm import SamplingParams
+from vllm.v1.request import RequestStatus
+core = llm.llm_engine.engine_core.engine_core
+def turn(tokens):
+    params = SamplingParams(temperature=0, max_tokens=2, ignore_eos=True, detokenize=False)
+    prompt = {"type": "token", "prompt_token_ids": tokens}
+    process = llm.llm_engine.input_processor.process_inputs
+    request, wave = core.preprocess_add_request(process("one", prompt, params, ("generate",), resumable=True))
+    core.add_request(request, wave)
+    status = None
+    while status != RequestStatus.WAITING_FOR_STREAMING_REQ:
+        core.post_step(core.step_fn()[1])
+        status = core.scheduler.requests["one"].status
+"""
+END_SESSION = """
+result = list(core.scheduler.requests["one"].all_token_ids)
+core.scheduler.finish_requests("one", RequestStatus.FINISHED_ABORTED)
+"""
+
+
+def test_what_a_streaming_session_computes_is_not_stored(start: Start, home: Home) -> None:
+    """vLLM 0.32 counts accepted drafts behind a turn's last token as computed tokens of the next turn, and
+    gives such blocks to others."""
+    drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3}
+    engine = start(transfer=transfer(home), speculative_config=drafts)
+    begin = tokens(40, 1)
+    begin += engine.generate(begin, tokens=120)[0]["tokens"][:85]  # repeats itself, so that drafts are right
+    engine.settle()
+    engine.forget()
+    engine.run(SESSION)
+    engine.run(f"turn({begin!r})")
+    engine.run(f"turn({tokens(60, 9)!r})")
+    prompt = engine.run(END_SESSION)[:180] + tokens(20, 10)
+    assert engine.generate(prompt)[0]["cached"] == 160  # of which 96 were there before the session
+    engine.settle()
+    engine.forget()
+    found = engine.generate(prompt)
+    assert found[0]["cached"] == 96
+    assert "What another connector loads, or a streaming session computes" in engine.log.read_text()
+    assert_same(found, start().generate(prompt))
+
+
 def test_sinks_beside_windows_are_refused(start: Start, home: Home, tmp_path: Path) -> None:
     """gpt-oss has such layers. With a connector, vLLM answers the same prompt differently each time."""
     folder = tmp_path / "sinks"

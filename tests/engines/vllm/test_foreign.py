@@ -27,7 +27,9 @@ def test_what_another_connector_loads_is_not_stored_nor_what_is_computed_on_it(
     engine.run()
     check(engine)
     assert len(engine.pool.objects) == 2 * 5
-    assert ["What another connector loads is not stored" in one.message for one in caplog.records] == [True]
+    assert [
+        "is not stored in the pool, nor what is computed on it" in one.message for one in caplog.records
+    ] == [True]
     engine.cache.reset()  # its blocks are given anew, and hold what is computed then
     engine.add("d", PROMPT)
     engine.run()
