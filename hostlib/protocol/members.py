@@ -33,6 +33,8 @@ _NODE = struct.Struct(">BBI")
 MAX_NODES: Final = (wire.LIST_BYTES - _HEAD.size) // _NODE.size
 HEARTBEAT_S: Final = 0.1
 """How often a storage node says HELLO; three missing ones make it count as down."""
+SETTLED_S: Final = 3.0
+"""After a new list, every host knows it: the controller has told each of them twice."""
 REFUSED_S: Final = 5.0
 REFUSED_LISTS: Final = 3
 """A host that heard so many earlier lists, for so long, and none that is as late as its own, takes one."""

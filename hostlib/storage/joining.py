@@ -16,31 +16,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from hostlib.protocol import wire
-from hostlib.protocol.block import Place
-from hostlib.protocol.members import HEARTBEAT_S, Members, Refused, State, hello, next_epoch
-from hostlib.protocol.tombstones import TOMBSTONE_S, WHOLE_TENANT, AgedStone, Tombstone
+from hostlib.protocol.members import HEARTBEAT_S, SETTLED_S, Members, Refused, State, hello, next_epoch
 from hostlib.storage.catch_up import CatchUp, Patience, Patiences
+from hostlib.storage.missed_deletions import MissedDeletions
 from hostlib.storage.unsure import UnsureBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from hostlib.protocol.block import Block
+    from hostlib.protocol.block import Block, Place
     from hostlib.protocol.catalog import Entry
+    from hostlib.protocol.tombstones import AgedStone, Tombstone
     from hostlib.storage.store import BlockStore
     from hostlib.transport.transport import Transport
 
 log = logging.getLogger(__name__)
 
-SETTLED_S: Final = 3.0
-"""After a new list of members, every host knows it: the controller has told each of them twice."""
 PASSES: Final = 30
 """Through the lists of all peers, at most."""
 PASS_AGAIN_S: Final = 1.0
 MAX_PATIENCE: Final = 64
 """So many times as long as at first a peer may take in the end for what it listed."""
-DOUBT_S: Final = 30.0
-"""So long a node that returns waits for a peer to say what was deleted meanwhile, or to say more of it."""
 FRESH_LOOK: Final = 1 << 12
 """After so many more fresh blocks those are forgotten that left."""
 MAX_RECENT_LISTS: Final = 4
@@ -79,30 +75,12 @@ class Joining:
         self._may_lack = False
         """Whether so many peers were down since the passes began that they may hold what nobody else has."""
         self.catch_up = CatchUp(transport, own.number if own else 0, self)
-        self.in_doubt = False
-        """Whether blocks that are here may have been deleted while this node was away: nobody is given any
-        until one of its peers, who was there, has said what was."""
-        self.unsure = UnsureBlocks(store, self.catch_up, self._other_homes_up)
-        """Blocks that may have been deleted without anybody remembering it."""
-        self._unsure_task: asyncio.Task[None] | None = None
-        self._missed: set[Place] = set()
-        """Blocks of which this node may have missed deletions that its peers do not remember, either; with
-        the key WHOLE_TENANT: all of a tenant."""
-        self._heard_all = False
-        """Whether a peer that was there has said all that was deleted."""
-        self._doubt_task: asyncio.Task[None] | None = None
-        self._learned = 0
-        """Tombstones that peers told and that were not known here."""
+        unsure = UnsureBlocks(store, self.catch_up, self._other_homes_up)
+        self.missed = MissedDeletions(store, unsure, self._is_listed, self._begin)
+        """What was deleted while this node was away. If it gave up blocks, others may have other writes of
+        these."""
         self.on_lifetime: Callable[[AgedStone], None] = lambda aged: None
         """Told of what peers say of lifetimes."""
-        self._there_s = store.graveyard.last_there_s if store.graveyard.has_past else self._wall_s()
-        """Until when this node has heard of all deletions for certain."""
-        self._obeyed_s: dict[Place, float] = {}
-        """When each block was deleted last before it was in doubt: what is here of it came after that."""
-        self._listed_s = self._wall_s()
-        """When a list came that said that it is there; counts once another one does SETTLED_S later."""
-        self._knows_all = True
-        """Whether it has heard of all that were made while it was not there."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._probe = 0
         """The number of the last probe that came."""
@@ -121,6 +99,7 @@ class Joining:
 
     def close(self) -> None:
         """Copy and say nothing any more."""
+        self.missed.close()
         for task in self._tasks:
             task.cancel()
 
@@ -131,14 +110,7 @@ class Joining:
             self._take(members, now_s)
         own = self.members.at(self._address)
         if members.epoch == self.members.epoch and own is not None and own.state is not State.DOWN:
-            self._is_there()
-
-    def _is_there(self) -> None:
-        """A list says so: then deletions are not acknowledged without this node."""
-        wall_s = self._wall_s()
-        if self._knows_all and not self.in_doubt and abs(wall_s - self._listed_s) >= SETTLED_S:
-            self._there_s, self._listed_s = min(self._listed_s, wall_s), wall_s
-            self._store.graveyard.is_there()
+            self.missed.is_there()
 
     def _take(self, members: Members, now_s: float) -> None:
         before, own = self.members, members.at(self._address)
@@ -155,11 +127,10 @@ class Joining:
         self.settled = False
         self.catch_up.number = own.number
         if own.state is State.JOINING and (missed or was is None or was.state is not State.JOINING):
-            self._heard_all = False  # what was heard before it was listed is not all
+            self.missed.forget_what_was_said()
             self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
-        if self._heard_all:
-            self._end_doubt()
+        self.missed.listed()
         if self._settle_task is None:
             self._settle_task = self._spawn(self._settle())
 
@@ -180,14 +151,14 @@ class Joining:
     def doubts_some(self) -> bool:
         """Return whether blocks that are here may have been deleted while this node was away, or are deleted
         without it now, as it is down in the newest list."""
-        return self.in_doubt or self.members.is_down(self._address)
+        return self.missed.in_doubt or self.members.is_down(self._address)
 
     def doubts(self, place: Place) -> bool:
         """Return whether a block is here and may have been deleted while this node was away.
 
         With R = 1, nobody deletes a block whose home is down.
         """
-        may_be_deleted = self.in_doubt or place in self.unsure
+        may_be_deleted = self.missed.in_doubt or place in self.missed.unsure
         if not may_be_deleted and self.members.is_down(self._address):
             down = [one.address for one in self.members.down_homes(place.key)]
             may_be_deleted = self.members.replicas > 1 or self._address not in down
@@ -195,7 +166,7 @@ class Joining:
 
     def made(self, place: Place) -> None:
         """Take note that a PUT made a block here."""
-        self.unsure.discard(place)
+        self.missed.unsure.discard(place)
         if not self.settled:
             self._fresh[place] = None
             if not len(self._fresh) % FRESH_LOOK:
@@ -219,7 +190,7 @@ class Joining:
         else:
             self._store.put(place, block, durable)
         self._fresh.pop(place, None)
-        self.unsure.discard(place)
+        self.missed.unsure.discard(place)
 
     def has_room(self) -> bool:
         """See `Shelf`."""
@@ -276,10 +247,11 @@ class Joining:
             self._may_lack = self._all_copies_may_be_away()
             for _ in range(2):  # what was written to others during the first pass is in the second
                 complete = await self._copy_all(patience)
-            self._heard_all = self._heard_all or complete
-            self._end_doubt_if_listed()
-            if self._unsure_task is not None:
-                await asyncio.wait([self._unsure_task])
+            if complete:
+                self.missed.all_was_said()
+            else:
+                self.missed.end_if_listed()
+            await self.missed.unsure_blocks_asked()
             if self._join_task is not asyncio.current_task():
                 return  # it begins anew, as blocks were given up
             if self._may_lack:
@@ -294,9 +266,6 @@ class Joining:
         self.caught_up = True
         if self._settle_task is None:
             self._end_settling(complete)
-
-    def _wall_s(self) -> float:
-        return self._store.graveyard.stones.wall_s()
 
     def _all_copies_may_be_away(self, patience: Patiences | None = None) -> bool:
         """Whether so many peers are down, or, with the `patience` of a pass, did not give all, that a block
@@ -344,93 +313,29 @@ class Joining:
         return task
 
     def _doubt(self, holds_old_blocks: bool) -> None:
-        """What is here may have been deleted meanwhile."""
-        peers = [one for one in self.members.nodes if one.address != self._address]
-        if not holds_old_blocks or not peers or self.in_doubt:
-            return
-        if self._there_s < self._wall_s() - TOMBSTONE_S:
-            # Nobody remembers that long.
-            self._missed = {Place(tenant, WHOLE_TENANT) for tenant in self._store.tenants()}
-        self._heard_all = False
-        self.in_doubt = True
-        self._store.graveyard.doubts(self._there_s)
-        self._obeyed_s = self._store.graveyard.stones.newest_s()
-        self._doubt_task = self._spawn(self._doubt_no_longer())
+        """What is here may have been deleted meanwhile, by peers if there are any."""
+        if holds_old_blocks and any(one.address != self._address for one in self.members.nodes):
+            self.missed.may_have_missed()
 
-    async def _doubt_no_longer(self) -> None:
-        learned = -1
-        while learned != self._learned:  # peers are asked again and again, and repeat what they said
-            learned = self._learned
-            await asyncio.sleep(DOUBT_S)
-        self._doubt_task = None
-        self._end_doubt()
+    def _is_listed(self) -> bool:
+        return self._controller is None or bool(self.members.epoch)
 
     def expire(self, aged: AgedStone) -> None:
         """See `Shelf`."""
         self.on_lifetime(aged)
 
     def bury(self, aged: AgedStone) -> None:
-        """See `Shelf`: obey a tombstone of a peer, or note that the peer lacks some that this node may have
-        missed, too."""
-        stone, age_s, source = aged
-        stones = self._store.graveyard.stones
-        since_s = stones.wall_s() - age_s
-        if stone.write:
-            was_known = stone in stones
-            self._store.delete(stone, age_s, source)
-            self._learned += not was_known and stone in stones
-        elif (self.in_doubt or not self._knows_all) and self._knew_until_s(stone.place) < since_s:
-            self._missed.add(stone.place)
-            stones.incomplete(stone.place, since_s)
+        """See `Shelf`."""
+        self.missed.bury(aged)
 
-    def _knew_until_s(self, place: Place) -> float:
-        return max(self._there_s, self._obeyed_s.get(place, self._there_s))
+    def knows_deletions(self) -> None:
+        """See `Shelf`."""
+        self.missed.all_was_said()
 
     def deleted(self, place: Place, write: int) -> list[tuple[Tombstone, str]]:
         """See `Shelf`."""
         stones = self._store.graveyard.stones
         return [(stone, stones.source_of(stone)) for stone in stones.of(place) if stone.write == write]
-
-    def knows_deletions(self) -> None:
-        """See `Shelf`: what is here may be given away again when it is known which other homes were there."""
-        self._heard_all = True
-        self._end_doubt_if_listed()
-
-    def _end_doubt_if_listed(self) -> None:
-        if self._controller is None or self.members.epoch:
-            self._end_doubt()
-
-    def _end_doubt(self) -> None:
-        """Serve what is here, but for what may have been deleted without anybody remembering it."""
-        if self._doubt_task is not None:
-            self._doubt_task.cancel()  # the next doubt has a time of its own
-            self._doubt_task = None
-        if self._missed:
-            self.unsure.add(place for place in self._store.places() if self._may_have_missed(place))
-        self._missed.clear()
-        self._knows_all = self._heard_all or (self._knows_all and not self.in_doubt)
-        if self._knows_all:
-            self._obeyed_s.clear()
-        if self.in_doubt:
-            self._listed_s = self._wall_s()
-        self.in_doubt = self._heard_all = False
-        if len(self.unsure) and self._unsure_task is None:
-            self._unsure_task = self._spawn(self._ask_for_unsure())
-        elif self._knows_all and not len(self.unsure):
-            self._store.graveyard.knows()
-
-    def _may_have_missed(self, place: Place) -> bool:
-        return place in self._missed or Place(place.tenant, WHOLE_TENANT) in self._missed
-
-    async def _ask_for_unsure(self) -> None:
-        try:
-            given_up = await self.unsure.ask()
-        finally:
-            self._unsure_task = None
-        if self._knows_all and not self.in_doubt:
-            self._store.graveyard.knows()
-        if given_up:
-            self._begin()  # the others may have other writes of these
 
     def _other_homes_up(self, place: Place) -> list[str]:
         """Return the addresses of the block's other homes that are up, by a controller's list: each of them

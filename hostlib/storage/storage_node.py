@@ -199,7 +199,7 @@ class StorageNode:
 
     def _serve(self, address: str, datagrams: Sequence[wire.Buffer], at: int, replies: list[bytes]) -> int:
         """How many datagrams from there on were answered at once: GETs of one fragment, in DRAM."""
-        if self.joining.doubts_some or len(self.joining.unsure):
+        if self.joining.doubts_some or len(self.joining.missed.unsure):
             return 0
         epoch = self.members.epoch & 0xFF
         served = self._store.serve(datagrams, at, epoch, self._burst_backlog_ms, replies)

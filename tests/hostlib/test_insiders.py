@@ -14,10 +14,9 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import read_page
 from hostlib.protocol.errors import BlockNotFoundError, PutRefusedError
 from hostlib.protocol.hints import Hint, HintOutcome
-from hostlib.protocol.members import State
+from hostlib.protocol.members import SETTLED_S, State
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, delete_message
-from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.store_options import StoreOptions
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults
@@ -273,7 +272,7 @@ async def test_made_up_deletions_cost_no_block_whose_homes_were_away_together() 
     await asyncio.sleep(0.1)
     world.announce(JOINING, JOINING, UP)
     await asyncio.sleep(120)
-    assert all(node.joining.caught_up and not node.joining.in_doubt for node in back)
+    assert all(node.joining.caught_up and not node.joining.missed.in_doubt for node in back)
     world.announce(UP, UP, UP)
     for number in range(BLOCKS):
         assert (await world.client.get(ref(number))).content == content(number)
@@ -301,7 +300,7 @@ async def test_made_up_deletions_cost_no_block_whose_homes_are_away_one_after_th
         world.clock_s += 60
         world.announce(*(JOINING if node.address == home else UP for node in world.members.nodes))
         world.restart(home).start()
-        await until(lambda: not world.nodes[home].joining.in_doubt)
+        await until(lambda: not world.nodes[home].joining.missed.in_doubt)
 
     world.network.faults = Faults(min_delay_s=0.05, max_delay_s=0.05)  # copies take longer than a list
     await is_away(one, other, third)

@@ -12,7 +12,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.errors import PutRefusedError, TransferError, TransferTimeoutError
 from hostlib.protocol.members import Members
 from hostlib.protocol.tombstones import Tombstone
-from hostlib.storage.joining import DOUBT_S
+from hostlib.storage.missed_deletions import DOUBT_S
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.deletions import (
     DOWN,
@@ -118,9 +118,9 @@ async def test_a_store_that_was_away_does_not_bring_it_back() -> None:
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
-    assert node.joining.in_doubt
+    assert node.joining.missed.in_doubt
     await until(lambda: node.joining.caught_up)
-    assert not node.joining.in_doubt
+    assert not node.joining.missed.in_doubt
     assert [n for n in numbers if gone in world.holders(n)] == [kept]
     world.announce(UP, UP, UP)
     assert [n for n in numbers if await is_found(world.client, n)] == [kept]
@@ -145,7 +145,7 @@ async def test_while_it_does_not_know_what_was_deleted_it_gives_nothing_away() -
     assert [m.generation for _, m in world.sent(gone, wire.OP_REFUSED)] == [wire.REFUSED_BUSY] * 2
     assert not world.sent(gone, wire.OP_NOT_FOUND)
     world.network.dead = set()
-    await until(lambda: not node.joining.in_doubt)
+    await until(lambda: not node.joining.missed.in_doubt)
     assert gone not in world.holders(n)
 
 
@@ -155,11 +155,11 @@ async def test_a_read_waits_for_the_only_holder_to_learn_what_was_deleted() -> N
     await world.client.put(ref(1), content(1), replicas=2)
     holder, other = world.homes(1)
     world.stores[other].drop(place(key(1)))
-    world.nodes[holder].joining.in_doubt = True
+    world.nodes[holder].joining.missed.in_doubt = True
     read = asyncio.create_task(world.client.get(ref(1)))
     await asyncio.sleep(0.2)
     assert not read.done()
-    world.nodes[holder].joining.in_doubt = False
+    world.nodes[holder].joining.missed.in_doubt = False
     assert (await read).content == content(1)
 
 
@@ -169,11 +169,11 @@ async def test_a_question_waits_for_the_only_holder_to_learn_what_was_deleted() 
     await world.client.put(ref(1), content(1), replicas=2)
     holder, other = world.homes(1)
     world.stores[other].drop(place(key(1)))
-    world.nodes[holder].joining.in_doubt = True
+    world.nodes[holder].joining.missed.in_doubt = True
     asked = asyncio.create_task(world.client.exists([ref(1)]))
     await asyncio.sleep(0.2)
     assert not asked.done()
-    world.nodes[holder].joining.in_doubt = False
+    world.nodes[holder].joining.missed.in_doubt = False
     assert await asked == 1
 
 
@@ -181,7 +181,7 @@ async def test_a_question_waits_for_the_only_holder_to_learn_what_was_deleted() 
 async def test_a_question_is_answered_by_the_home_that_knows() -> None:
     world = World(replicas=2)
     await world.client.put(ref(1), content(1), replicas=2)
-    world.nodes[world.homes(1)[0]].joining.in_doubt = True
+    world.nodes[world.homes(1)[0]].joining.missed.in_doubt = True
     assert await world.client.exists([ref(1)]) == 1
 
 
@@ -200,8 +200,8 @@ async def test_a_store_that_was_cut_off_learns_it_as_well() -> None:
     assert await world.client.delete(ref(n))
     world.network.dead.clear()
     world.announce(JOINING, UP, UP)
-    assert world.nodes[gone].joining.in_doubt
-    await until(lambda: not world.nodes[gone].joining.in_doubt)
+    assert world.nodes[gone].joining.missed.in_doubt
+    await until(lambda: not world.nodes[gone].joining.missed.in_doubt)
     assert not world.holders(n)
 
 
@@ -303,7 +303,7 @@ async def test_who_is_away_again_soon_does_not_serve_what_was_deleted_the_second
         world.announce(JOINING, UP, UP)
 
     await is_away(deleting=False)
-    await until(lambda: not world.nodes[gone].joining.in_doubt)
+    await until(lambda: not world.nodes[gone].joining.missed.in_doubt)
     await asyncio.sleep(DOUBT_S - 5)
     await is_away(deleting=True)
     await asyncio.sleep(10)
@@ -324,7 +324,7 @@ async def test_what_was_said_to_be_deleted_before_it_was_in_the_list_is_not_all(
     world.members = listed
     node.start()
     await until(lambda: node.joining.catch_up.stats.passes > 0)
-    assert node.joining.in_doubt
+    assert node.joining.missed.in_doubt
     assert await world.client.delete(ref(n))
     listens_to_no_list(world, *others)
     world.announce(JOINING, UP, UP)
@@ -352,8 +352,8 @@ async def test_nothing_is_given_away_while_a_peer_still_says_what_was_deleted() 
     node.start()
     listens_to_no_list(world, gone)
     await asyncio.sleep(DOUBT_S + 1)
-    assert gone not in world.holders(n) or node.joining.in_doubt
-    await until(lambda: not node.joining.in_doubt)
+    assert gone not in world.holders(n) or node.joining.missed.in_doubt
+    await until(lambda: not node.joining.missed.in_doubt)
     assert gone not in world.holders(n)
 
 

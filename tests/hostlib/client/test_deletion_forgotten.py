@@ -45,7 +45,7 @@ async def test_tombstones_are_forgotten_in_the_end_and_who_was_away_longer_asks_
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
-    assert node.joining.in_doubt
+    assert node.joining.missed.in_doubt
     await until(lambda: node.joining.caught_up)
     assert gone in world.holders(kept)
     assert not node.joining.catch_up.stats.copied
@@ -117,7 +117,7 @@ async def test_what_nobody_remembers_to_be_deleted_is_not_given_away_before_anot
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
-    await until(lambda: not node.joining.in_doubt)
+    await until(lambda: not node.joining.missed.in_doubt)
     await world.client.put(ref(new), content(new), durable=True, replicas=2)
     assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
     assert await answers_of(world, gone, new) == {wire.OP_VALUE}
@@ -203,7 +203,7 @@ async def test_who_was_there_until_a_moment_ago_has_missed_no_deletion_of_before
     world.network.dead.discard(home)
     world.announce(JOINING, UP, UP)
     node = world.nodes[home]
-    assert node.joining.in_doubt
+    assert node.joining.missed.in_doubt
     await until(lambda: node.joining.caught_up)
     world.announce(UP, UP, UP)
     await asyncio.sleep(0.1)
@@ -232,7 +232,7 @@ async def test_who_falls_again_while_it_asks_for_each_block_asks_again() -> None
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
-    await until(lambda: not node.joining.in_doubt)
+    await until(lambda: not node.joining.missed.in_doubt)
     await asyncio.sleep(1)
     world.kill(gone)
     for other, hears in heard.items():
@@ -264,7 +264,7 @@ async def test_who_waited_in_vain_for_others_obeys_what_they_say_later() -> None
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
-    await until(lambda: not node.joining.in_doubt)
+    await until(lambda: not node.joining.missed.in_doubt)
     assert gone in world.holders(often)
     for other, hears in heard.items():
         assert hears is not None

@@ -335,7 +335,7 @@ async def test_a_home_that_does_not_know_what_was_deleted_does_not_say_that_a_bl
     world = World(homes=1)
     (home,) = world.nodes
     await store(world, 1)
-    world.nodes[home].joining.in_doubt = True
+    world.nodes[home].joining.missed.in_doubt = True
     order = wire.Message(
         wire.OP_STAT, key(number), 0, 4, wire.FLAG_BYPASS | wire.FLAG_HINT, generation=1, tenant=TENANT,
         content=write_at(world, home, 1), backlog_ms=Hint.EXPIRE, tag=bytes(16),

@@ -286,7 +286,7 @@ async def test_a_peer_that_knows_no_deletions_is_asked_for_few_blocks_and_for_al
     one, other = (member.address for member in world.members.nodes)
     await put_all(world, 0, BLOCKS)
     node = comes_back_empty(world, one)
-    world.nodes[other].joining.in_doubt = True
+    world.nodes[other].joining.missed.in_doubt = True
     node.start()
     await asyncio.sleep(0.5)
     asked = len(world.sent(one, wire.OP_GET))
@@ -295,7 +295,7 @@ async def test_a_peer_that_knows_no_deletions_is_asked_for_few_blocks_and_for_al
     assert len(world.sent(one, wire.OP_GET)) == asked
     assert 20 <= len(world.sent(one, wire.OP_STAT)) <= len(world.sent(one, wire.OP_LIST))
     assert not node.joining.caught_up
-    world.nodes[other].joining.in_doubt = False
+    world.nodes[other].joining.missed.in_doubt = False
     await until(lambda: len(world.stores[one].places()) >= BLOCKS, 2)
     node.close()
 

@@ -9,11 +9,10 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
-from hostlib.protocol.members import Members, State
+from hostlib.protocol.members import SETTLED_S, Members, State
 from hostlib.storage import joining
 from hostlib.storage.catch_up import Patiences
 from hostlib.storage.graveyard import ALIVE_EVERY_S
-from hostlib.storage.joining import SETTLED_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from tests.asynchronous import in_virtual_time, until
@@ -217,7 +216,7 @@ async def test_who_has_no_peers_has_missed_nothing() -> None:
     world.kill(home)
     node = world.restart(home)
     node.start()
-    assert not node.joining.in_doubt
+    assert not node.joining.missed.in_doubt
 
 
 @in_virtual_time
