@@ -35,6 +35,7 @@ _HOSTLIB: Final = {
     "health": ("health", "client_homes", "other_list"),
     "homes": ("homes", "members"),
     "joining": ("joining", "catch_up", "insiders", "deletion", "deletion_away"),
+    "missed_deletions": ("deletion_away", "deletion_forgotten", "joining", "insiders", "graveyard"),
     "lane": ("lane", "native", "client_homes"),
     "listing": ("listing", "catch_up"),
     "members": ("members", "homes", "catch_up", "client_homes"),
@@ -49,7 +50,7 @@ _HOSTLIB: Final = {
     "ssd": ("store_states", "ssd", "store", "power_cut"),
     "storage_node": _STORE,
     "store": ("store_states", *_STORE),
-    "unsure": ("unsure", "deletion_away", "insiders"),
+    "unsure": ("unsure", "deletion_away", "deletion_forgotten", "insiders"),
     "wire": ("wire", "scapy_layer", "client_values", "late_answers"),
 }
 _CONTROLLER: Final = {
