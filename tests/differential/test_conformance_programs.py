@@ -42,6 +42,7 @@ UNDEFINED: dict[str, Callable[[bytes], bool]] = {
     "counters": lambda data: data[0] >= 4 or shape_a(data) >= 4,
     "registers": lambda data: data[0] in (0, 1, 2) and shape_a(data) >= 8,
     "invalid": lambda data: len(data) < 7,
+    "packet_length": lambda data: len(data) < 3,
     "unions": lambda data: data[:1].hex() in {f"2{digit}" for digit in "02468ace"},
     "stacks": lambda data: len(data) < 2 or data[0] == 7,  # op 7 reads a label, there or not
 }

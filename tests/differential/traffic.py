@@ -4,6 +4,7 @@ as they should be and damaged."""
 from __future__ import annotations
 
 import random
+from collections import deque
 from typing import Any
 
 from scapy.layers.inet import ICMP, IP, UDP
@@ -34,14 +35,15 @@ from tests.p4.rig import (
 KEYS = [key_of(f"block {number}") for number in range(8)]
 # Two keys that share their first 32 bits share their pending cells.
 KEYS += [KEYS[0][:4] + KEYS[1][4:], KEYS[2][:4] + KEYS[3][4:]]
-FLAGS = [0] * 5 + [value for name, value in vars(wire).items() if name.startswith("FLAG_")]
+FLAGS = [0] * 15 + [value for name, value in vars(wire).items() if name.startswith("FLAG_")]
 GROUPS = (p4.MULTICAST_WAITERS, 7, 0)  # 7: a group that does not exist
 MESSAGES = (
     wire.OP_REFUSED, wire.OP_STAT, wire.OP_FOUND, wire.OP_HELLO, wire.OP_LIST, wire.OP_KEYS, wire.OP_EXPECT,
     wire.OP_MEMBERS, wire.OP_DELETE,
 )  # fmt: skip
-CONTROL = (wire.OP_RECLAIM, wire.OP_FILL, wire.OP_PUSH)
+CONTROL = (wire.OP_RECLAIM, wire.OP_FILL, wire.OP_FILL, wire.OP_PUSH)
 HOSTS = (*NODES, *STORES)
+QUESTIONS = 24
 
 
 class Traffic:
@@ -49,6 +51,8 @@ class Traffic:
 
     def __init__(self, rig: Rig, rng: random.Random) -> None:
         self._rig, self._rng = rig, rng
+        # Who asked a home last, and what: nothing else is an answer.
+        self._asked: deque[tuple[str, dict[str, Any]]] = deque(maxlen=QUESTIONS)
         self._kinds = [self._get] * 6 + [self._value] * 5 + [self._not_found]
         self._kinds += [self._put] * 3 + [self._put_ack, self._deleted]
         self._kinds += [self._stat] * 2 + [self._control] * 2 + [self._message, self._plain, self._odd]
@@ -68,9 +72,9 @@ class Traffic:
         """Whose, key, fragment, write and flags; rarely a fragment that can't be."""
         fragments = FRAGMENTS if self._rng.random() < 0.95 else self._rng.choice((0, 1, 0xFFFF))
         return {
-            "tenant": self._rng.choice((0, 0, 0, 0, TENANT, FOREIGN_TENANT)),
-            "content": self._rng.choice((CONTENT, CONTENT, CONTENT, OTHER_CONTENT, 0)),
-            "key": self._rng.choice(KEYS),
+            "tenant": self._rng.choice((*[0] * 10, TENANT, FOREIGN_TENANT)),
+            "content": self._rng.choice((*[CONTENT] * 6, OTHER_CONTENT, 0)),
+            "key": self._rng.choice(KEYS + KEYS[:3] * 6),
             "fragment": self._rng.randrange(FRAGMENTS),
             "fragments": fragments,
             "flags": self._rng.choice(FLAGS),
@@ -78,8 +82,9 @@ class Traffic:
         }
 
     def _get(self) -> tuple[int, Frame]:
-        node = self._rng.choice(NODES)
-        return node, self._rig.get(node, **self._place())
+        node, place = self._rng.choice(NODES), self._place()
+        self._asked.append((ip(node), place))
+        return node, self._rig.get(node, **place)
 
     def _stat(self) -> tuple[int, Frame]:
         """Mostly of few blocks and of any length, so that some of them are all there."""
@@ -90,18 +95,37 @@ class Traffic:
         return node, self._rig.frame(node, STORE, stat)
 
     def _value(self) -> tuple[int, Frame]:
-        """Often a fill of one of the blocks that are asked about, so that all of it gets there."""
-        place = self._place()
-        if self._rng.random() < 0.3:
-            place |= {"flags": wire.FLAG_FILL, "tenant": 0, "content": CONTENT, "fragments": FRAGMENTS}
-            place["key"] = self._rng.choice(KEYS[:3])
+        to, place = self._answer()
         if self._rng.random() < 0.1:
             place["checksum"] = self._rng.getrandbits(32)
-        to = CONTROLLER_IP if place["flags"] == wire.FLAG_FILL else self._rng.choice(NODES)
         return STORE, self._rig.value(to, **place)
 
     def _not_found(self) -> tuple[int, Frame]:
-        return STORE, self._reply(wire.OP_NOT_FOUND)
+        """Or there, but not to be read."""
+        to, place = self._answer()
+        answer = self._rig.not_found(to, **place)
+        if self._rng.random() < 0.3:
+            answer[KV].op, answer[KV].generation = wire.OP_REFUSED, wire.REFUSED_UNREADABLE
+        return STORE, answer
+
+    def _answer(self) -> tuple[str, dict[str, Any]]:
+        """To whom, and what: mostly a home's answer to one of the last questions, often one that is answered
+        already or was asked again since; sometimes to one that nobody asked, or another one did."""
+        to, place = self._rng.choice([*map(ip, NODES), CONTROLLER_IP]), self._place()
+        if self._asked and self._rng.random() < 0.8:
+            asker, asked = self._rng.choice(self._asked)
+            place = {
+                **asked,
+                "content": asked["content"] or CONTENT,
+                "fragments": asked["fragments"] or FRAGMENTS,
+            }
+            if asked["flags"] == wire.FLAG_FILL:
+                place["fragment"] = self._rng.randrange(FRAGMENTS)  # all of it comes
+            if self._rng.random() < 0.9:
+                to = asker
+            if self._rng.random() < 0.1:
+                place["sequence"] ^= 1
+        return to, place
 
     def _put_ack(self) -> tuple[int, Frame]:
         """Often of a home that made the block, so that what was put counts."""
@@ -137,8 +161,11 @@ class Traffic:
         return sender, self._rig.frame(sender, to, self._kv(op, generation=self._rng.randrange(7)) / value)
 
     def _control(self) -> tuple[int, Frame]:
+        op = self._rng.choice(CONTROL)
         place = self._place() | {"flags": 0, "sequence": self._rng.choice(GROUPS)}
-        return p4.CPU_PORT, self._rig.control(self._rng.choice(CONTROL), **place)
+        if op == wire.OP_FILL:
+            self._asked.append((CONTROLLER_IP, place | {"flags": wire.FLAG_FILL}))
+        return p4.CPU_PORT, self._rig.control(op, **place)
 
     def _kv(self, op: int, **fields: int) -> KV:
         place = self._place()
