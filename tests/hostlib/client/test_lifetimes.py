@@ -194,6 +194,11 @@ async def test_the_controller_hears_of_the_end_so_that_pools_forget_the_block() 
     assert told[0][1].fragments
 
 
+async def until_it_orders_a_deletion(world: World, home: str) -> None:
+    while not world.sent(home, wire.OP_DELETE):
+        await asyncio.sleep(0.1)
+
+
 @in_virtual_time
 async def test_the_controller_hears_of_the_end_from_a_home_that_was_restarted_meanwhile() -> None:
     controller = "10.255.255.254"
@@ -203,12 +208,12 @@ async def test_the_controller_hears_of_the_end_from_a_home_that_was_restarted_me
     await store(world, 1)
     await let_expire(world, 1)
     world.clock_s += LIFETIME_S
-    await until(lambda: world.sent(home, wire.OP_DELETE), LOOK_S + 1)
+    await until_it_orders_a_deletion(world, home)
     await asyncio.sleep(0.1)  # the tombstone is safe; nothing has reached the controller
     world.kill(home)
     world.network.log.clear()
     world.restart(home).start()
-    await until(lambda: world.sent(home, wire.OP_DELETE), LOOK_S + 1)
+    await until_it_orders_a_deletion(world, home)
     ((to, told),) = world.sent(home, wire.OP_DELETE)
     assert (to, told.key) == (controller, key(1))
     done = told._replace(op=wire.OP_DELETED, flags=wire.FLAG_HELD, tag=bytes(16))
