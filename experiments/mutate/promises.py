@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 _CLIENT: Final = ("client_values", "client_homes", "client", "client_lengths", "offer")
+_AWAY: Final = ("deletion_away", "deletion_forgotten")
 _STORE: Final = (
     "storage_node",
     "catch_up",
@@ -25,7 +26,7 @@ _HOSTLIB: Final = {
     "assembly": ("assembly", "native_puts", "store"),
     "block": ("block", "ssd", "store", "catch_up"),
     "catalog": ("catalog", "catch_up"),
-    "catch_up": ("catch_up", "joining", "insiders", "deletion", "deletion_away", "client/lifetimes"),
+    "catch_up": ("catch_up", "joining", "insiders", "deletion", *_AWAY, "client/lifetimes"),
     "commit": ("store_states", "commit", "ssd", "store", "offer"),
     "content": ("content", "seal"),
     "exchange": ("exchange", *_CLIENT, "expected", "other_list"),
@@ -34,8 +35,8 @@ _HOSTLIB: Final = {
     "flow_window": ("lane", "native"),
     "health": ("health", "client_homes", "other_list"),
     "homes": ("homes", "members"),
-    "joining": ("joining", "catch_up", "insiders", "deletion", "deletion_away"),
-    "missed_deletions": ("deletion_away", "deletion_forgotten", "joining", "insiders", "graveyard"),
+    "joining": ("joining", "catch_up", "insiders", "deletion", *_AWAY),
+    "missed_deletions": (*_AWAY, "joining", "insiders", "graveyard"),
     "lane": ("lane", "native", "client_homes"),
     "listing": ("listing", "catch_up"),
     "members": ("members", "homes", "catch_up", "client_homes"),
@@ -44,13 +45,13 @@ _HOSTLIB: Final = {
     "offers": ("offer", "native_puts", "client_homes"),
     "lookup": ("client_homes", "client_values", "client", "deletion_away", "other_list"),
     "seal": ("seal", "client_values"),
-    "tombstones": ("graveyard", "deletion", "deletion_away"),
-    "graveyard": ("graveyard", "deletion", "deletion_away"),
-    "deletion": ("deletion", "deletion_away"),
+    "tombstones": ("graveyard", "deletion", *_AWAY),
+    "graveyard": ("graveyard", "deletion", *_AWAY),
+    "deletion": ("deletion", *_AWAY),
     "ssd": ("store_states", "ssd", "store", "power_cut"),
     "storage_node": _STORE,
     "store": ("store_states", *_STORE),
-    "unsure": ("unsure", "deletion_away", "deletion_forgotten", "insiders"),
+    "unsure": ("unsure", *_AWAY, "insiders"),
     "wire": ("wire", "scapy_layer", "client_values", "late_answers"),
 }
 _CONTROLLER: Final = {

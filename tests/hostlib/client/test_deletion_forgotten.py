@@ -272,3 +272,21 @@ async def test_who_waited_in_vain_for_others_obeys_what_they_say_later() -> None
     await until(lambda: node.joining.caught_up)
     assert gone not in world.holders(often)
     assert gone in world.holders(kept)
+
+
+@in_virtual_time
+async def test_who_gave_up_a_block_copies_what_another_home_has_in_its_place() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    gone = absent_home(world)
+    n = blocks_of(world, gone)[0]
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    assert await world.client.delete(ref(n))
+    world.clock_s += TOMBSTONE_S + 100
+    for store in world.stores.values():
+        store.graveyard.stones.expire()
+    await world.client.put(ref(n), content(n + 1), durable=True, replicas=2)
+    await come_back(world, gone)  # it is up
+    held = world.stores[gone].get(place(key(n)))
+    assert held is not None
+    assert bytes(held.content) == content(n + 1)

@@ -17,7 +17,7 @@ from hostlib.protocol.catalog import FIRST, Entry, make_page
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members, State
 from hostlib.protocol.tombstones import LIST_FLAGS
-from hostlib.storage.catch_up import PATIENCE_S, Patience
+from hostlib.storage.catch_up import FRAGMENT_S, MAX_EARNED_S, PATIENCE_S, Patience
 from hostlib.storage.commit import CommitOptions
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
@@ -437,3 +437,17 @@ async def test_a_peer_that_says_without_end_what_was_deleted_keeps_nobody_away()
     node.start()
     await until(lambda: node.joining.caught_up, PATIENCE_S * 3)
     node.close()
+
+
+def test_patience_with_a_peer_grows_with_what_it_gives_to_a_bound() -> None:
+    patience = Patience()
+    patience.begin(0.0)
+    patience.earned(100)
+    earned_s = 100 * FRAGMENT_S
+    assert not patience.is_over(PATIENCE_S + earned_s - 0.1)
+    assert patience.is_over(PATIENCE_S + earned_s)
+    patience.end(30.0)
+    patience.begin(1000.0)  # nothing passes while it is not asked
+    assert not patience.is_over(1000.0 + PATIENCE_S + earned_s - 30.1)
+    patience.earned(10**9)
+    assert patience.is_over(1000.0 + PATIENCE_S + MAX_EARNED_S - 30.0)

@@ -25,7 +25,7 @@ from hostlib.protocol.tombstones import (
     make_stones_page,
     read_stones_page,
 )
-from hostlib.storage.graveyard import Graveyard
+from hostlib.storage.graveyard import ALIVE_EVERY_S, Graveyard
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
 from tests.asynchronous import in_virtual_time
@@ -235,3 +235,18 @@ def test_a_hostile_page_is_no_page_or_one_of_tombstones(value: bytes) -> None:
     except MalformedError:
         return
     assert all(len(one.stone.proof) == 16 for one in stones)
+
+
+@in_virtual_time
+async def test_a_node_that_falls_again_while_it_is_in_doubt_was_there_when_it_was_before() -> None:
+    disk, clock = SimulatedDisk(), Clock()
+    yard = open_yard(disk, clock)
+    there_s = clock.now_s - 5000
+    yard.doubts(there_s)
+    clock.now_s += 2 * ALIVE_EVERY_S
+    yard.is_there()
+    await asyncio.sleep(1)
+    assert open_yard(disk, clock).last_there_s == there_s
+    yard.knows()
+    await asyncio.sleep(1)
+    assert open_yard(disk, clock).last_there_s == clock.now_s

@@ -195,13 +195,17 @@ async def test_who_returns_does_not_wait_for_one_that_left_the_list_or_is_one_of
     assert world.nodes[home].joining.caught_up
 
 
+@pytest.mark.parametrize("is_listed", [True, False])
 @in_virtual_time
-async def test_who_was_killed_knows_that_it_was_there_until_lately() -> None:
+async def test_who_was_killed_knows_that_it_was_there_until_lately(is_listed: bool) -> None:
     world = World(controller="10.255.255.254")
     home = world.members.nodes[0].address
     world.nodes[home].start()
-    world.clock_s += 12 * 3600
-    await asyncio.sleep(2)
+    for _ in range(3):
+        world.clock_s += 12 * 3600
+        if is_listed:
+            world.announce(UP, UP, UP)
+        await asyncio.sleep(2)
     world.kill(home)
     world.clock_s += 1
     world.restart(home)
