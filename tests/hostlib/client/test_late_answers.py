@@ -126,8 +126,10 @@ async def test_what_a_disk_could_not_give_before_a_put_is_found_behind_it(replic
     with pytest.raises(BlockNotFoundError):
         await world.client.get(ref(1))
     said_so = [(home, wire.decode(data)) for home, data in said(world, wire.OP_NOT_FOUND)]
-    unreadable = {"op": wire.OP_REFUSED, "generation": wire.REFUSED_UNREADABLE}
-    late = [(home, wire.encode(message._replace(**unreadable))) for home, message in said_so]
+    late = [
+        (home, wire.encode(message._replace(op=wire.OP_REFUSED, generation=wire.REFUSED_UNREADABLE)))
+        for home, message in said_so
+    ]
     await world.client.put(ref(1), content(1), replicas=replicas)
     assert (await beside(world, late, world.client.get(ref(1)))).content == content(1)
 
