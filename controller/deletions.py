@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from controller.block_id import block_id
 from controller.operations import DeletionDone, ForgetWrite
 
 if TYPE_CHECKING:
@@ -38,13 +37,18 @@ class Write(NamedTuple):
 
 @dataclass(slots=True)
 class _Deletion:
+    """Of one write, for one host: what a switch did before another host asked may be undone by now."""
+
+    write: Write
     owner: IPv4Address
-    """Who asked for it first."""
+    """Who asks for it."""
+    switch: str
+    """By which it asked last."""
+    sequence: int
+    """Of its last question."""
     until_s: float
     untold: set[str]
     """Switches that have not said that they forgot it."""
-    askers: dict[IPv4Address, tuple[str, int]] = field(default_factory=dict)
-    """By address: the switch that it asked by, and its sequence."""
     told_s: dict[str, float] = field(default_factory=dict)
     """When each switch was told last."""
 
@@ -52,10 +56,13 @@ class _Deletion:
 class Deletions:
     """Of all switches of a controller; each has a thread of its own, which calls `work` for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 1) -> None:
+        """`first` is the number of the first deletion."""
         self._switches: dict[str, Callable[[], None]] = {}
         """By name, what wakes its thread."""
-        self._under_way: dict[Write, _Deletion] = {}
+        self._next = first
+        self._under_way: dict[int, _Deletion] = {}
+        """By the number that switches are told, and say."""
         self._changing = threading.Lock()
 
     def joins(self, switch: str, wake: Callable[[], None]) -> None:
@@ -64,31 +71,35 @@ class Deletions:
 
     def asked(self, switch: str, answer: Answer, now_s: float) -> None:
         """A node has had a write deleted, and wants no pool to serve it."""
-        message = answer.message
+        message, owner = answer.message, answer.source
         write = Write(answer.block, message.content, message.fragments)
         with self._changing:
             self._expire(now_s)
-            if write not in self._under_way:
-                if len(self._under_way) >= MAX_UNDER_WAY and not self._make_room(answer.source):
-                    return
-                until_s = now_s + GIVEN_UP_S
-                self._under_way[write] = _Deletion(answer.source, until_s, set(self._switches))
-            self._under_way[write].askers[answer.source] = switch, message.sequence
+            same = (one for one in self._under_way.values() if one.owner == owner and one.write == write)
+            if (again := next(same, None)) is not None:
+                again.switch, again.sequence = switch, message.sequence
+            elif len(self._under_way) < MAX_UNDER_WAY or self._make_room(owner):
+                until_s, untold = now_s + GIVEN_UP_S, set(self._switches)
+                self._under_way[self._next] = _Deletion(
+                    write, owner, switch, message.sequence, until_s, untold
+                )
+                self._next = self._next + 1 & 0xFFFFFFFF
+            else:
+                return
         for wake in self._switches.values():
             wake()
 
     def obeyed(self, switch: str, answer: Answer) -> None:
         """A switch has forgotten a write."""
         message = answer.message
-        write = Write(block_id(message.tenant, message.key), message.content, message.fragments)
-        wakes: list[str] = []
         with self._changing:
-            deletion = self._under_way.get(write)
-            if deletion is not None:
-                deletion.untold.discard(switch)
-                wakes = [by for by, _ in deletion.askers.values()] if not deletion.untold else []
-        for name in wakes:
-            self._switches[name]()
+            deletion = self._under_way.get(message.sequence)
+            if deletion is None or deletion.write != (answer.block, message.content, message.fragments):
+                return
+            deletion.untold.discard(switch)
+            wake = None if deletion.untold else self._switches[deletion.switch]
+        if wake is not None:
+            wake()
 
     def work(self, switch: str, now_s: float) -> list[ForgetWrite | DeletionDone]:
         """Return what to send by a switch now."""
@@ -97,13 +108,14 @@ class Deletions:
         made: list[ForgetWrite | DeletionDone] = []
         with self._changing:
             self._expire(now_s)
-            for write, deletion in list(self._under_way.items()):
-                if switch in deletion.untold:
-                    if now_s - deletion.told_s.get(switch, float("-inf")) >= AGAIN_S:
-                        deletion.told_s[switch] = now_s
-                        made.append(ForgetWrite(*write))
-                elif not deletion.untold:
-                    made += self._answers(switch, write, deletion)
+            for number, one in list(self._under_way.items()):
+                if switch in one.untold:
+                    if now_s - one.told_s.get(switch, float("-inf")) >= AGAIN_S:
+                        one.told_s[switch] = now_s
+                        made.append(ForgetWrite(*one.write, number))
+                elif not one.untold and one.switch == switch:
+                    del self._under_way[number]
+                    made.append(DeletionDone(*one.write, one.owner, one.sequence))
         return made
 
     def due_s(self, switch: str) -> float:
@@ -116,24 +128,15 @@ class Deletions:
             ]
         return min(told, default=float("inf")) + AGAIN_S
 
-    def _answers(self, switch: str, write: Write, deletion: _Deletion) -> list[DeletionDone]:
-        """To those who asked by this switch; whoever asked last ends it."""
-        here = {asker: said for asker, said in deletion.askers.items() if said[0] == switch}
-        for asker in here:
-            del deletion.askers[asker]
-        if not deletion.askers:
-            del self._under_way[write]
-        return [DeletionDone(*write, asker, sequence) for asker, (_, sequence) in here.items()]
-
     def _make_room(self, source: IPv4Address) -> bool:
         """Give up the oldest of the host that asks for most; False if that is who asks now."""
         owned = Counter(one.owner for one in self._under_way.values())
         ((most, count),) = owned.most_common(1)
         if owned[source] >= count:
             return False
-        del self._under_way[next(write for write, one in self._under_way.items() if one.owner == most)]
+        del self._under_way[next(number for number, one in self._under_way.items() if one.owner == most)]
         return True
 
     def _expire(self, now_s: float) -> None:
-        for write in [write for write, one in self._under_way.items() if now_s >= one.until_s]:
-            del self._under_way[write]
+        for number in [number for number, one in self._under_way.items() if now_s >= one.until_s]:
+            del self._under_way[number]

@@ -138,12 +138,13 @@ class ForgetWrite:
     key: bytes
     content: int
     fragments: int
+    sequence: int
     destination: ClassVar[IPv4Address] = IPv4Address(0)
     """Nobody: it goes no further than the switch."""
 
     def message(self) -> wire.Message:
         """Return the packet as a message of the wire."""
-        return _deleted(self.key, self.content, self.fragments, 0, 0)
+        return _deleted(self.key, self.content, self.fragments, 0, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)

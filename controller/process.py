@@ -30,6 +30,7 @@ from controller.pool.pool import Pool
 from controller.pool.residents import ResidentsReport
 from controller.pool.residual_value import ResidualValue
 from controller.worker import SwitchWorker
+from hostlib.protocol import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,7 +60,7 @@ class ControllerProcess:
         first_election_id = int(time.time() * 1000) << 16
         stores = {store for switch in config.switches for store in switch.stores}
         self.membership = Membership(stores, config.replicas, first_epoch(time.time()))
-        self._deletions = Deletions()
+        self._deletions = Deletions(wire.numbered_from(self._started_s))
         self.workers = [self._worker(switch, first_election_id, event_logs) for switch in config.switches]
         self._residents = None if config.router is None else ResidentsReport(config.router)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from controller.operations import Fill
 from controller.pool.pace import Pace
+from hostlib.protocol import wire
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address
@@ -31,7 +32,6 @@ class Fills:
         self._max_waiting = max_waiting
         self._pace = Pace(max_fragments, interval_s)
         self._jobs: deque[_Job] = deque()
-        self._sequence = 0
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -61,7 +61,6 @@ class Fills:
         requests: list[Fill] = []
         while self._jobs and self._pace.room(now_s):
             job = self._jobs.popleft()
-            self._sequence = (self._sequence + 1) % (1 << 32)
-            requests.append(Fill(job.key, 0, job.fragments, job.home, self._sequence))
+            requests.append(Fill(job.key, 0, job.fragments, job.home, wire.numbered_from(now_s)))
             self._pace.sent(now_s, job.fragments)
         return requests

@@ -374,7 +374,7 @@ class Pool:
         if self._thresholds.eviction == "value" and self._is_worthless(key, reuse_chance, home, now_s):
             self.counts.stubs += 1
             return False
-        started = self.reclaims.start(key, self.resident[key].fragments, home)
+        started = self.reclaims.start(key, self.resident[key].fragments, home, now_s)
         self.counts.dropped += not started
         return started
 

@@ -68,7 +68,6 @@ class Reclaims:
         self._max_blocks, self._max_fragments = max_blocks, max_fragments
         self._timeout_s, self._tries = timeout_s, tries
         self._transfers: dict[bytes, _Transfer] = {}
-        self._sequence = 0
 
     def __contains__(self, key: object) -> bool:
         return key in self._transfers
@@ -96,12 +95,11 @@ class Reclaims:
             return float("-inf")
         return min(waiting, default=float("inf"))
 
-    def start(self, key: bytes, fragments: int, store: IPv4Address) -> bool:
+    def start(self, key: bytes, fragments: int, store: IPv4Address, now_s: float) -> bool:
         """Begin with a block; False if there are too many already."""
         if key in self._transfers or len(self._transfers) >= self._max_blocks:
             return False
-        self._sequence = (self._sequence + 1) % (1 << 32)
-        self._transfers[key] = _Transfer(fragments, store, self._sequence)
+        self._transfers[key] = _Transfer(fragments, store, wire.numbered_from(now_s))
         return True
 
     def cancel(self, key: bytes) -> None:

@@ -151,9 +151,25 @@ class Fetches:
     def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
         """The home asked lacks the block, or that write of it."""
         fetch = self._asked_there(message, address)
+        if fetch is not None:
+            self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
+            self._lacks(fetch, message)
+
+    def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
+        """The home asked can't give the block: for good, or not now. One that is busy, or does not know yet
+        what was deleted, is asked again after a while, and before that those that were not busy. All other
+        reasons are of PUTs and deletions."""
+        fetch = self._asked_there(message, address)
         if fetch is None:
             return
-        self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
+        if message.generation == wire.REFUSED_BUSY:
+            self._busy(fetch, address)
+        elif message.generation == wire.REFUSED_UNREADABLE:
+            self.stats.refused += 1
+            self._lacks(fetch, message)
+
+    def _lacks(self, fetch: Fetch, message: wire.Message) -> None:
+        """The home asked has nothing to give, if it says so to what is asked now."""
         is_of_before = wire.is_of_before(message, fetch.first_sequence)
         if is_of_before and fetch.flags & wire.FLAG_BYPASS:
             self.stats.late += 1  # nobody answers what is asked past the pool but who is asked
@@ -161,18 +177,6 @@ class Fetches:
         is_merged = bool(message.flags & wire.FLAG_MERGED)
         fetch.doubtful = fetch.doubtful or is_of_before or (fetch.certain and is_merged)
         self._next_home(fetch)
-
-    def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked can't give the block: for good, or not now. One that is busy, or does not know yet
-        what was deleted, is asked again after a while, and before that those that were not busy."""
-        fetch = self._asked_there(message, address)
-        if fetch is None:
-            return
-        if message.generation == wire.REFUSED_BUSY:
-            self._busy(fetch, address)
-        elif message.generation != wire.REFUSED_QUOTA:
-            self.stats.refused += 1
-            self._next_home(fetch)
 
     def _busy(self, fetch: Fetch, home: str) -> None:
         """A home can't give the block now."""

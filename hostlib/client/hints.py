@@ -65,7 +65,8 @@ class Hints:
         return [tell()]
 
     async def expire(self, block: BlockRef, seconds: int, deletions: Deletions) -> HintOutcome:
-        """Have a block deleted after a time; the worst of the answers of the homes that hold it.
+        """Have a block deleted after a time; the worst of the answers of the homes that hold it. A home that
+        is down may hold it if no other does.
 
         ValueError for an impossible time.
         """
@@ -92,7 +93,8 @@ class Hints:
                 homes = deletions.nodes()
             outcomes = await asyncio.gather(*map(tell, homes))
         holders = [outcome for outcome in outcomes if outcome is not HintOutcome.NOT_FOUND]
-        return min(holders, default=HintOutcome.NOT_FOUND if outcomes else HintOutcome.NO_ANSWER)
+        all_said = outcomes and not self._exchange.members.down_homes(block.key)
+        return min(holders, default=HintOutcome.NOT_FOUND if all_said else HintOutcome.NO_ANSWER)
 
     def on_reply(self, message: wire.Message, address: str) -> None:
         """Take a FOUND or NOT_FOUND with the flag HINT."""

@@ -230,22 +230,17 @@ class CatchUp:
 
     def on_reply(self, message: wire.Message, address: str) -> bool:
         """Take a VALUE, NOT_FOUND, FOUND, KEYS or REFUSED; return whether something here waited for it."""
-        stones = message.flags & LIST_FLAGS
-        asked = {
-            wire.OP_VALUE: (wire.OP_GET,),
-            wire.OP_FOUND: (wire.OP_STAT,),
-            wire.OP_KEYS: (wire.OP_LIST | stones,),
-            wire.OP_NOT_FOUND: (wire.OP_GET, wire.OP_STAT),
-            wire.OP_REFUSED: (wire.OP_GET, wire.OP_STAT),
-        }.get(message.op, ())
-        for op in asked:
-            place = Place(message.tenant, message.key)
-            waiting = self._waiting.get((address, op, place, message.fragment))
-            if waiting is None or waiting[1].done() or wire.is_of_before(message, waiting[0]):
-                continue  # the answer to an earlier question says what was there then
-            waiting[1].set_result(message._replace(value=bytes(message.value)))
-            return True
-        return False
+        op = {
+            wire.OP_VALUE: wire.OP_GET,
+            wire.OP_FOUND: wire.OP_STAT,
+            wire.OP_KEYS: wire.OP_LIST | message.flags & LIST_FLAGS,
+        }.get(message.op, wire.OP_GET if message.content else wire.OP_STAT)  # echoed: a GET names a write
+        place = Place(message.tenant, message.key)
+        waiting = self._waiting.get((address, op, place, message.fragment))
+        if waiting is None or waiting[1].done() or wire.is_of_before(message, waiting[0]):
+            return False  # the answer to an earlier question says what was there then
+        waiting[1].set_result(message._replace(value=bytes(message.value)))
+        return True
 
     async def _from_peer(
         self, members: Members, peer: Member, patience: Patience, others: list[Entry]

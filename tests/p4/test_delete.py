@@ -208,10 +208,10 @@ def test_the_controller_has_a_switch_forget_a_write_that_no_answer_passed(rig: R
     rig.install(KEY)
     fill(rig)
     rig.send(READER, rig.get(READER, KEY, flags=REPAIR))
-    message = KV(op=wire.OP_DELETED, key=KEY, fragments=FRAGMENTS, content=CONTENT)
+    message = KV(op=wire.OP_DELETED, key=KEY, fragments=FRAGMENTS, content=CONTENT, sequence=7)
     assert rig.send(p4.CPU_PORT, rig.frame(p4.CPU_PORT, "0.0.0.0", message)) == []
     ((_, back),) = rig.to_cpu
-    assert (back[KV].op, back[KV].content) == (wire.OP_DELETED, CONTENT)
+    assert (back[KV].op, back[KV].content, back[KV].sequence) == (wire.OP_DELETED, CONTENT, 7)
     rig.send(STORE, rig.value(READER, KEY, flags=REPAIR))
     assert [served(rig, fragment) for fragment in ALL] == [None] * FRAGMENTS
 

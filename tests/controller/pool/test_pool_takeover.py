@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from controller.operations import (
     Install,
 )
 from controller.policies import Hits
-from tests.controller.pool_world import FRAGMENTS, World, key
+from tests.controller.pool_world import FRAGMENTS, World, hot_miss, key
 
 if TYPE_CHECKING:
     pass
@@ -54,3 +54,22 @@ def test_a_controller_that_takes_over_again_gives_no_generation_that_another_gav
     world.pool.read_back(2.0, reached=70)
     world.miss(2)
     assert world.adapter.entries[key(2)].generation > 70
+
+
+def test_no_answer_to_an_earlier_controller_answers_what_a_new_one_asks() -> None:
+    """A value that was held back for a fill would bring back what was deleted meanwhile; an acknowledgement
+    would say that a home holds what only the pool has."""
+    for thresholds in ({"fill": "now"}, {"eviction": "reclaim"}):
+        numbers = [_asked(began_s, **thresholds) for began_s in (1.0, 2.0)]
+        assert all(numbers)
+        assert not numbers[0] & numbers[1]
+
+
+def _asked(began_s: float, **thresholds: Any) -> set[int]:
+    """Numbers of what a controller asks of storage nodes that begins at a time."""
+    world = World(blocks=1, **thresholds)
+    for number in (1, 2):
+        world.pool.hot_miss(hot_miss(number), began_s)
+        world.pool.commit(began_s)
+        world.pool.tick(began_s)
+    return {packet.sequence for packet in world.adapter.packets}

@@ -58,7 +58,7 @@ def test_every_transfer_ends_and_only_what_the_home_holds_counts_as_saved(
     blocks: int, fragments: int, window: int, held: set[int], happenings: list[str]
 ) -> None:
     reclaims, home = Reclaims(3, window, 0.1, 3), Home(fragments, {key(n) for n in held})
-    started = [n for n in range(blocks) if reclaims.start(key(n), fragments, STORE)]
+    started = [n for n in range(blocks) if reclaims.start(key(n), fragments, STORE, 0.0)]
     assert len(started) == min(3, blocks)
     finished: list[Finished] = []
     now_s, happening = 0.0, iter(happenings)
@@ -90,7 +90,7 @@ def carry(reclaims: Reclaims, home: Home, request: Reclaim, what: str) -> Iterat
 
 def test_a_block_that_its_home_holds_costs_one_fragment() -> None:
     reclaims = Reclaims(1, 8, 0.1, 3)
-    reclaims.start(key(1), 6, STORE)
+    reclaims.start(key(1), 6, STORE, 0.0)
     (probe,), _ = reclaims.poll(0.0)
     assert probe.fragment == 0
     assert reclaims.poll(0.05) == ([], [])
@@ -100,7 +100,7 @@ def test_a_block_that_its_home_holds_costs_one_fragment() -> None:
 
 def test_the_rest_follows_when_the_home_does_not_hold_the_block() -> None:
     reclaims = Reclaims(1, 8, 0.1, 3)
-    reclaims.start(key(1), 4, STORE)
+    reclaims.start(key(1), 4, STORE, 0.0)
     (probe,), _ = reclaims.poll(0.0)
     assert reclaims.answered(answer(probe)) is None
     rest, _ = reclaims.poll(0.0)
@@ -111,7 +111,7 @@ def test_the_rest_follows_when_the_home_does_not_hold_the_block() -> None:
 
 def test_a_home_that_took_all_fragments_and_kept_none_has_not_got_the_block() -> None:
     reclaims = Reclaims(1, 8, 0.1, 3)
-    reclaims.start(key(1), 2, STORE)
+    reclaims.start(key(1), 2, STORE, 0.0)
     (probe,), _ = reclaims.poll(0.0)
     reclaims.answered(answer(probe))
     (rest,), _ = reclaims.poll(0.0)
@@ -120,11 +120,11 @@ def test_a_home_that_took_all_fragments_and_kept_none_has_not_got_the_block() ->
 
 def test_answers_of_others_or_of_an_earlier_reclaim_do_not_count() -> None:
     reclaims = Reclaims(1, 8, 0.1, 3)
-    reclaims.start(key(1), 1, STORE)
+    reclaims.start(key(1), 1, STORE, 0.0)
     (old,), _ = reclaims.poll(0.0)
     reclaims.cancel(key(1))
-    reclaims.start(key(1), 1, STORE)
-    (new,), _ = reclaims.poll(0.0)
+    reclaims.start(key(1), 1, STORE, 0.1)
+    (new,), _ = reclaims.poll(0.1)
     assert reclaims.answered(answer(old, flags=wire.FLAG_HELD)) is None
     assert reclaims.answered(answer(new, source=IPv4Address("10.0.0.1"), flags=wire.FLAG_HELD)) is None
     assert reclaims.answered(answer(new, op=wire.OP_GET)) is None
@@ -138,7 +138,7 @@ def test_an_answer_for_a_block_that_is_not_reclaimed_is_ignored(held: int) -> No
 
 def test_the_wait_for_an_answer_doubles() -> None:
     reclaims = Reclaims(1, 1, 1.0, 3)
-    reclaims.start(key(1), 1, STORE)
+    reclaims.start(key(1), 1, STORE, 0.0)
     sent_at = [second for second in range(20) if reclaims.poll(float(second))[0]]
     assert sent_at == [0, 1, 3]
     assert len(reclaims) == 0

@@ -118,6 +118,22 @@ async def test_what_was_not_there_before_a_put_is_found_behind_it(asks: bool) ->
         assert (await beside(world, late, world.client.get(ref(1)))).content == content(1)
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+@in_virtual_time
+async def test_what_a_disk_could_not_give_before_a_put_is_found_behind_it(replicas: int) -> None:
+    """The homes have given up what was damaged meanwhile, and hold the block anew."""
+    world = World(homes=2, replicas=replicas)
+    with pytest.raises(BlockNotFoundError):
+        await world.client.get(ref(1))
+    said_so = [(home, wire.decode(data)) for home, data in said(world, wire.OP_NOT_FOUND)]
+    late = [
+        (home, wire.encode(message._replace(op=wire.OP_REFUSED, generation=wire.REFUSED_UNREADABLE)))
+        for home, message in said_so
+    ]
+    await world.client.put(ref(1), content(1), replicas=replicas)
+    assert (await beside(world, late, world.client.get(ref(1)))).content == content(1)
+
+
 @in_virtual_time
 async def test_an_answer_to_an_earlier_read_is_no_reason_to_wait() -> None:
     """A switch lets a read wait for what the same node asked for before."""

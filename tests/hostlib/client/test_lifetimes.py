@@ -169,6 +169,24 @@ async def test_a_home_that_does_not_answer_is_waited_for_until_it_is_down(comes_
     assert len(world.stores[other].lifetimes) == 1
 
 
+@pytest.mark.parametrize("falls_meanwhile", [False, True])
+@in_virtual_time
+async def test_the_only_home_that_is_down_may_hold_it(falls_meanwhile: bool) -> None:
+    world = World(replicas=1)
+    await asyncio.sleep(1)
+    world.announce(UP, UP, UP)
+    await store(world, 1)
+    (home,) = world.homes(1)
+    world.network.dead.add(home)
+    if falls_meanwhile:
+        order = asyncio.create_task(let_expire(world, 1))
+        await asyncio.sleep(0.05)
+    world.announce(*(DOWN if one.address == home else UP for one in world.members.nodes))
+    if not falls_meanwhile:
+        order = asyncio.create_task(let_expire(world, 1))
+    assert await order is HintOutcome.NO_ANSWER
+
+
 @in_virtual_time
 async def test_the_end_of_a_lifetime_reaches_everybody_through_a_network_that_loses_packets() -> None:
     world = World(replicas=2, faults=Faults(lost=0.1), seed=5)

@@ -127,6 +127,27 @@ async def test_what_is_written_to_a_peer_that_has_listed_already_is_copied_befor
     assert gone in world.holders(own[0])
 
 
+@pytest.mark.parametrize("op", [wire.OP_NOT_FOUND, wire.OP_REFUSED])
+@in_virtual_time
+async def test_a_peer_that_lacks_one_write_does_not_say_that_it_holds_none(op: int) -> None:
+    """The network repeats its answer while it is asked, too, which write it holds."""
+    world = World(replicas=2)
+    await put_all(world, 0, 1)
+    (own, peer), block = world.holders(0), Place(TENANT, key(0))
+    catch_up, held = world.nodes[own].joining.catch_up, world.stores[peer].find(block)
+    assert held is not None
+    world.network.dead.add(peer)
+    question = asyncio.create_task(catch_up.write_at(peer, block))
+    await asyncio.sleep(0)
+    answer = wire.Message(
+        op, key(0), 0, FRAGMENTS, wire.FLAG_BYPASS, generation=wire.REFUSED_UNREADABLE, tenant=TENANT,
+        sequence=wire.numbered_from(asyncio.get_running_loop().time()) + 1000, content=held[1] + 1,
+    )  # fmt: skip
+    world.network.dead.discard(peer)
+    world.network.deliver(peer, own, wire.encode(answer))
+    assert await question == held[1]
+
+
 @in_virtual_time
 async def test_peers_who_still_think_that_it_is_down_tell_it_all_the_same() -> None:
     world = World(replicas=2)
