@@ -130,6 +130,9 @@ class Joining:
             self.missed.forget_what_was_said()
             self._doubt(any(self._store.sizes().values()))
             self._begin()  # it counted as dead for a while, and missed what was written then
+            if self._settle_task is not None:
+                self._settle_task.cancel()  # what it hears yet was said before that
+                self._settle_task = None
         self.missed.listed()
         if self._settle_task is None:
             self._settle_task = self._spawn(self._settle())
@@ -278,15 +281,13 @@ class Joining:
 
     async def _settle(self) -> None:
         """Copy what was put meanwhile to other homes, by those who did not know the newest list. Lists that
-        come meanwhile don't put it off."""
-        try:
-            epoch = None
-            while epoch != self.members.epoch:
-                epoch = self.members.epoch
-                await asyncio.sleep(SETTLED_S)
-                complete = await self._copy_all(defaultdict(Patience))
-        finally:
-            self._settle_task = None
+        come meanwhile don't put it off, but for one that says that it was away."""
+        epoch = None
+        while epoch != self.members.epoch:
+            epoch = self.members.epoch
+            await asyncio.sleep(SETTLED_S)
+            complete = await self._copy_all(defaultdict(Patience))
+        self._settle_task = None
         if self.caught_up:
             self._end_settling(complete)
 

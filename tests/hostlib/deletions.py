@@ -58,15 +58,19 @@ async def goes_down(world: World, home: str) -> None:
     await asyncio.sleep(0.1)
 
 
-def listens_to_no_list(world: World, *homes: str, op: int = wire.OP_LIST) -> None:
-    """LISTs, or messages of another kind, do not reach these; all else does."""
+def listens_to_no_list(world: World, *homes: str, op: int = wire.OP_LIST, start: bytes | None = None) -> None:
+    """LISTs, or messages of another kind, do not reach these, or only those that name the key `start`; all
+    else does."""
     for home in homes:
         port = world.network.ports[home]
         hears = port.receiver
         assert hears is not None
 
+        def is_heard(datagram: wire.Buffer) -> bool:
+            return datagram[1] != op or start not in (None, wire.decode(datagram).key)
+
         def deaf(source: str, datagrams: Sequence[wire.Buffer], hears: Receiver = hears) -> None:
-            hears(source, [datagram for datagram in datagrams if datagram[1] != op])
+            hears(source, list(filter(is_heard, datagrams)))
 
         port.set_receiver(deaf)
 

@@ -9,8 +9,9 @@ import pytest
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
+from hostlib.protocol.catalog import FIRST
 from hostlib.protocol.errors import PutRefusedError, TransferError, TransferTimeoutError
-from hostlib.protocol.members import Members
+from hostlib.protocol.members import SETTLED_S, Members
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.missed_deletions import DOUBT_S
 from tests.asynchronous import in_virtual_time, until
@@ -26,7 +27,7 @@ from tests.hostlib.deletions import (
     is_found,
     listens_to_no_list,
 )
-from tests.hostlib.network import Faults
+from tests.hostlib.network import NO_FAULTS, Faults
 from tests.hostlib.sealed import TENANT, place
 from tests.hostlib.world import NODE, World, content, key, ref
 
@@ -329,6 +330,32 @@ async def test_what_was_said_to_be_deleted_before_it_was_in_the_list_is_not_all(
     listens_to_no_list(world, *others)
     world.announce(JOINING, UP, UP)
     await asyncio.sleep(1)
+    assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
+
+
+@in_virtual_time
+async def test_what_peers_began_to_say_before_it_was_away_is_not_all() -> None:
+    """It compares what it has with what they have when the list before is settled, and has not ended yet."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone, *others = (one.address for one in world.members.nodes)
+    n = blocks_of(world, gone)[0]
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    for other in others:
+        stones = world.stores[other].graveyard.stones
+        for number in range(100):  # their list goes on for a while behind the block's place
+            made_up = Tombstone(Place(TENANT, bytes([255, number]) + bytes(14)), 5, bytes(16))
+            stones.add(made_up, world.clock_s)
+    world.network.faults = Faults(min_delay_s=0.05, max_delay_s=0.05)
+    world.announce(UP, UP, UP)
+    await asyncio.sleep(SETTLED_S + 0.2)
+    world.announce(DOWN, UP, UP)
+    await asyncio.sleep(0.1)
+    assert await world.client.delete(ref(n))
+    assert gone in world.holders(n)
+    listens_to_no_list(world, *others, start=FIRST.key)
+    world.announce(JOINING, UP, UP)
+    await asyncio.sleep(1)
+    world.network.faults = NO_FAULTS
     assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
 
 
