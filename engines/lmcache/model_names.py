@@ -46,7 +46,8 @@ def tell_what_names_lack() -> None:
         "LMCache's names of chunks lack adapters, the engine's version, the order of KV in its memory, and "
         "options that change the KV of the same weights (hf_overrides, quantization, max_model_len with "
         "LongRoPE). They have images by the identifiers that callers choose. Give engines that differ in "
-        "these a tenant each."
+        "these a tenant each. They have nothing of prompts given as embeddings, which all find one another's "
+        "KV: leave enable_prompt_embeds off."
     )
 
 

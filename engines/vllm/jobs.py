@@ -53,6 +53,8 @@ class Jobs:
     """Requests for which nothing may be loaded of what earlier steps asked for: it is of former weights."""
     generation: int = 0
     """Number of the generation of the engine's weights that all keys are of."""
+    wrong: set[int] = field(default_factory=set)
+    """Ids of blocks with wrong KV that requests compute on in this step: they count as not loaded."""
     computes: bool = True
     """Whether the step computes anything; where it doesn't, waiting for a load costs nobody anything."""
 

@@ -224,7 +224,7 @@ class SchedulerSide:
         if self._steps.is_overdue():
             self._on_failure(set())
         if self._damage:
-            self._damage_of(output)
+            jobs.wrong = self._damage_of(output)
         if not step.is_sure:
             step.holders = [self._own.blocks(request_id) for request_id in output.num_scheduled_tokens]
         if self._may_store and not self._is_left and self._pool.is_answering:
@@ -428,7 +428,11 @@ class SchedulerSide:
     # What went wrong
 
     def _on_failure(self, failed: set[int]) -> None:
-        """Take back what was computed on blocks that did not arrive; learn which of the pool these are."""
+        """Take back what was computed on blocks that did not arrive; learn which of the pool these are.
+
+        Blocks that are known to be wrong were reported again, and what they spoil has been followed.
+        """
+        failed = failed - self._damage.block_ids
         dropped = self._steps.drop()
         for step in dropped:
             for offer in step.offers:
@@ -454,8 +458,13 @@ class SchedulerSide:
             first = load.first + numbers[0]
             tracked.limit, tracked.offered = min(tracked.limit, first), min(tracked.offered, first)
 
-    def _damage_of(self, output: SchedulerOutput) -> None:
-        """Follow wrong blocks through this step."""
+    def _damage_of(self, output: SchedulerOutput) -> set[int]:
+        """Follow wrong blocks through this step; return those that have to be reported again after it.
+
+        Of requests that share a block which failed to load, vLLM has the first one compute it, and the others
+        go on. They must not if that one computes it in parts, is aborted, or has to give way. vLLM can't be
+        told so while it schedules steps ahead; but then no requests share blocks that are being loaded.
+        """
         held = {request_id: self._block_ids(request_id) for request_id in self._tracked}
         self._damage.keep({block_id for ids in held.values() for block_id in ids})
         writes = []
@@ -464,8 +473,9 @@ class SchedulerSide:
             if tracked is not None:
                 start = tracked.request.num_computed_tokens
                 writes.append(Write(held[request_id], start, start + count))
-        self._damage.step(writes)
+        wrong = self._damage.step(writes)
         self._own.evict(self._damage.block_ids)
+        return set() if self._background else wrong
 
 
 def _retain_s(request: Request) -> int:

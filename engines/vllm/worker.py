@@ -108,6 +108,7 @@ class WorkerSide:
     def start_loads(self, jobs: Jobs) -> None:
         """Begin to fetch what the scheduler wants loaded."""
         self._waited.clear()
+        self._failed |= jobs.wrong
         for run in jobs.loads:
             is_possible = self._has_adapter_of(run) and self._uses_pool
             wanted = run if is_possible else replace(run, keys=[])

@@ -274,6 +274,37 @@ def test_a_load_that_fails_while_the_next_step_is_scheduled(start: Start, home: 
     assert engine.counter("external_prefix_cache_hits") > hits
 
 
+LOSE_ALL = """
+pool, = open_pools()
+load = pool.begin_load
+pool.begin_load = lambda items, on_moved: load(items, lambda number, arrived: on_moved(number, False))
+worker = llm.llm_engine.engine_core.engine_core.model_executor.driver_worker.worker
+for one in worker.model_runner.kv_caches:
+    one.fill_(3.0)
+"""
+
+
+def test_a_request_waits_for_what_another_one_computes_again_in_parts(
+    start: Start, home: Home, tmp_path: Path
+) -> None:
+    """They share blocks that failed to load. vLLM has the first request compute them, 40 tokens a step, and
+    the other one go on at once, so that its answer was another one."""
+    make_all(tmp_path, 1)
+    base = tokens(224, 1)
+    prompts = [base + tokens(10, 5), base + tokens(20, 6)]
+    # The V1 runner, since vLLM's V2 runner loads in the background.
+    engine = start(
+        tmp_path / "llama", transfer=transfer(home), long_prefill_token_threshold=40,
+        environment={"VLLM_USE_V2_MODEL_RUNNER": "0"},
+    )  # fmt: skip
+    right = engine.generate(*prompts)
+    engine.settle()
+    engine.forget()
+    engine.run(LOSE_ALL)
+    assert_same(engine.generate(*prompts), right)
+    assert engine.counter("weir_loaded_objects") > 0
+
+
 def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     """Prefill and decode apart: one stores and does not load, the other loads and does not store."""
     prompt, held = tokens(200, 3), 1 + 2 * 6

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from engines.vllm.worker import WorkerSide
-from tests.engines.vllm.engine_blocks import ALPHABET, Request
+from tests.engines.vllm.engine_blocks import ALPHABET, Block, Request
 from tests.engines.vllm.engine_memory import KvOfModel, kv_of, kv_of_all
 from tests.engines.vllm.engine_scheduler import Scheduled
 
@@ -84,9 +84,17 @@ class RunnerModel:
                 token = right[place] if place < true_until else right[place] + ALPHABET
                 rows.append((place, step.tables[name], token))
         for place, table, token in sorted(rows, key=lambda row: row[0]):
-            before = [memory.token(table[at // self._size].block_id, at % self._size) for at in range(place)]
+            before = self._before(memory, table, place)
             block_id = table[place // self._size].block_id
             memory.put_token(block_id, place % self._size, kv_of(before, token, self.weights))
+        for name, start in step.starts.items():
+            own = kv_of_all(self._requests[name].sequence(start), self.weights)
+            if self._before(memory, step.tables[name], start) != own:
+                step.misled.add(name)
+
+    def _before(self, memory: KvOfModel, table: Sequence[Block], end: int) -> list[bytes]:
+        """The KV of a request's first tokens."""
+        return [memory.token(table[at // self._size].block_id, at % self._size) for at in range(end)]
 
     def _load_of_peer(self, memory: KvOfModel, step: Scheduled) -> set[int]:
         """Another connector writes its blocks; return those that failed."""

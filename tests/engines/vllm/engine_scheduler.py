@@ -30,6 +30,8 @@ class Scheduled:
     """Of the drafts, those that turn out to be right."""
     speaks: set[str] = field(default_factory=set)
     """Requests that get a token."""
+    misled: set[str] = field(default_factory=set)
+    """Requests that compute on wrong KV."""
     grown: dict[str, list[Block]] = field(default_factory=dict)
     """New blocks of requests that run already."""
     sync_loads: bool = False
@@ -60,6 +62,8 @@ class SchedulerModel:
         self.running: list[Request] = []
         self.accepts: Callable[[int], int] = lambda drafts: 0
         """Number of drafts that turn out to be right."""
+        self.misled: set[str] = set()
+        """Requests that got a token which was computed on wrong KV."""
         self.peer_offers: dict[str, int] = {}
         """Blocks that another connector says it has of a request."""
         self._prefilling: set[Request] = set()
@@ -319,6 +323,7 @@ class SchedulerModel:
             is_dropped = name in failed or (is_stale and request.drops_stale)
             if not is_dropped and name in step.speaks and request.state != "finished":
                 self._say(request, step, is_stale=is_stale)
+                self.misled |= {name} & step.misled
         report = step.reports[0]
         for other in step.reports[1:]:
             report = report.merged(other)

@@ -150,6 +150,29 @@ def test_a_block_that_fails_to_load_is_not_offered_to_the_same_request_again(bac
     check(second)
 
 
+@pytest.mark.parametrize("order", ORDERS[:2])
+@pytest.mark.parametrize("budget", [12, 40])
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_a_request_does_not_go_on_with_what_another_one_was_to_compute_again(
+    order: str, budget: int, steps: int
+) -> None:
+    """Of two requests that share blocks which failed to load, vLLM lets the first compute them."""
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT)
+    first.run()
+    first.pool.broken |= set(first.pool.objects)
+    second = another(first, order=order, budget=budget)
+    second.add("owner", [*PROMPT, 1, 2])
+    second.add("other", [*PROMPT[:16], 2, 2, 2, 2, 2])
+    for _ in range(steps):
+        second.step()
+        second.pool.happen()
+    second.abort("owner")
+    second.run()
+    assert not second.scheduler.misled
+    check(second)
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 def test_requests_that_load_at_once_and_have_little_room_all_end(depth: int) -> None:
     first = EngineModel(PoolInHand())

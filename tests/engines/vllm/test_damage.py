@@ -34,6 +34,15 @@ def test_a_block_that_is_wrong_in_part_stays_wrong() -> None:
     assert damage.block_ids == {2}
 
 
+def test_a_block_of_which_one_request_computed_a_part_is_still_wrong_for_another_one() -> None:
+    damage = Damage(4)
+    damage.spread({1}, [[1, 2]])
+    assert damage.step([Write([1, 2], 0, 2), Write([1, 5], 4, 8)]) == {1}
+    assert damage.block_ids == {1, 2, 5}
+    assert not damage.step([Write([1, 2], 2, 6), Write([1, 5], 4, 8)])
+    assert damage.block_ids == {2}
+
+
 def test_requests_of_one_step_build_on_one_another_in_any_order() -> None:
     damage = Damage(4)
     damage.spread({1}, [[1, 2]])
