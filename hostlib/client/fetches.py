@@ -205,6 +205,10 @@ class Fetches:
                 return
         else:  # another write of it, perhaps: what has arrived is of no use there
             fetch.restarts += 1
+            if fetch.restarts > 2 * len(fetch.homes) and fetch.doubtful:
+                fetch.restarts = 0
+                self._once_more(fetch, *self.homes_of(fetch.block))
+                return
             if fetch.restarts > 2 * len(fetch.homes):
                 self.stats.not_found += 1
                 self.finish(fetch, BlockNotFoundError(fetch.block.key, "no home holds one whole write of it"))
@@ -344,10 +348,17 @@ class Fetches:
             elif not fetch.missing:
                 self._complete(fetch, now_s)
         else:
-            self._probed(fetch, message.fragments, message.content, message.value, flags, now_s)
+            self._probed(fetch, address, message.fragments, message.content, message.value, flags, now_s)
 
     def _probed(
-        self, fetch: Fetch, fragments: int, content: int, value: wire.Buffer, flags: int, now_s: float
+        self,
+        fetch: Fetch,
+        address: str,
+        fragments: int,
+        content: int,
+        value: wire.Buffer,
+        flags: int,
+        now_s: float,
     ) -> None:
         """The probe has come: it says which write of the block there is, and how long it is."""
         if not fetch.learn(fragments, content, flags, now_s) or not fetch.place(0, value):
@@ -355,7 +366,7 @@ class Fetches:
         elif not fetch.missing:
             self._complete(fetch, now_s)
         else:
-            self._ask_body(fetch)
+            self._ask_body(fetch, address)
 
     def _take_values(
         self,
@@ -387,15 +398,14 @@ class Fetches:
                 self._complete(fetch, now_s)
                 continue
             if probe_at == LEARNED:
-                home = POOL if fetch.probe_from_pool else fetch.homes[0]
-                bodies.setdefault(home, []).extend(fetch.requests[1:])
+                bodies.setdefault(self._giver(fetch, address), []).extend(fetch.requests[1:])
                 self._exchange.pump_soon()
                 continue
             self._ask_bodies(bodies)
             probe = datagrams[probe_at]
             flags, fragments, value_bytes, content = wire.write_of(probe)
             value = probe[wire.KV_HEADER_BYTES : wire.KV_HEADER_BYTES + value_bytes]
-            self._probed(fetch, fragments, content, value, flags, now_s)
+            self._probed(fetch, address, fragments, content, value, flags, now_s)
         self._ask_bodies(bodies)
         return Taken(count, from_home > 0, epoch)
 
@@ -413,10 +423,19 @@ class Fetches:
         why = f"{fetch.fragments} fragments do not fit a buffer of {len(fetch.buffer)} bytes"
         self.finish(fetch, BlockTooLongError(fetch.block.key, why))
 
-    def _ask_body(self, fetch: Fetch) -> None:
+    def _ask_body(self, fetch: Fetch, address: str) -> None:
         """What the probe came from will have the rest, too."""
-        home = POOL if fetch.probe_from_pool else fetch.homes[0]
-        self._exchange.ask(self._exchange.lane(home, wire.OP_GET), fetch.requests[1:])
+        lane = self._exchange.lane(self._giver(fetch, address), wire.OP_GET)
+        self._exchange.ask(lane, fetch.requests[1:])
+
+    def _giver(self, fetch: Fetch, address: str) -> str:
+        """Return whom to ask for the rest: the pool, or the storage node that the probe came from, be it that
+        another one was asked meanwhile."""
+        if fetch.probe_from_pool:
+            return POOL
+        if address != fetch.homes[0] and self._exchange.members.at(address) is not None:
+            fetch.homes = [address, *(home for home in fetch.homes if home != address)]
+        return fetch.homes[0]
 
     def _complete(self, fetch: Fetch, now_s: float) -> None:
         key = fetch.block.key

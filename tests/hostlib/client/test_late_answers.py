@@ -32,6 +32,11 @@ def said(world: World, op: int) -> list[tuple[str, bytes]]:
     return [(source, data) for source, to, data in log if to == NODE and wire.op_of(data) == op]
 
 
+def sent(world: World, op: int) -> list[tuple[str, bytes]]:
+    """What the client sent of one operation so far, with the addresses that it went to."""
+    return [(to, data) for source, to, data in world.network.log if source == NODE and wire.op_of(data) == op]
+
+
 async def beside(world: World, late: list[tuple[str, bytes]], work: Coroutine[None, None, Result]) -> Result:
     """Have these answers come again and again while the client does something."""
     assert late
@@ -213,3 +218,24 @@ async def test_a_put_counts_for_no_task_that_began_after_the_block_was_deleted(d
         hears(source, datagrams)
     await asyncio.gather(first, second)
     assert (await world.client.get(ref(1))).content == content(2)
+
+
+@pytest.mark.parametrize("is_silent", [True, False])
+@in_virtual_time
+async def test_the_rest_of_a_block_is_asked_of_the_home_that_gave_its_beginning(is_silent: bool) -> None:
+    """Also where that came when another one was asked already. The block was put after the home had said that
+    it has none, and the network repeats the question."""
+    world = World(homes=2, replicas=2)
+    home, other = world.homes(1)
+    world.network.dead.add(other)
+    reading = asyncio.create_task(world.client.get(ref(1)))
+    await asyncio.sleep(0.01)
+    assert [source for source, _ in said(world, wire.OP_NOT_FOUND)] == [home]
+    await world.another_client(OTHER).put(ref(1), content(1))
+    if not is_silent:
+        world.network.dead.discard(other)
+    asked = next(data for to, data in sent(world, wire.OP_GET) if to == home)
+    world.network.deliver(NODE, home, asked)
+    await asyncio.sleep(0.01)
+    assert reading.done()
+    assert (await reading).content == content(1)
