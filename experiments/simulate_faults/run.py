@@ -23,6 +23,7 @@ from hostlib.protocol.wire import fingerprint
 if TYPE_CHECKING:
     from experiments.simulate_faults.control import Control
     from experiments.simulate_faults.plan import Fault, Operation, Plan
+    from hostlib.client.client import Client
     from hostlib.protocol.transfer import FetchedBlock
     from topologies.engines import Artifacts
 
@@ -196,17 +197,21 @@ class Player:
         place, block = self._block(operation.node, operation.key)
         attempt, held = self.history.delete_begins(place, self._loop.time()), self._world.held(place)
         client = self._world.clients[operation.node]
-        lifetime_s = operation.lifetime_s
+        down, lifetime_s = self._down(client), operation.lifetime_s
         if not lifetime_s:
             await client.delete(block)
         elif await client.hint(block, Hint.EXPIRE, lifetime_s) is not HintOutcome.DONE:
             self.history.outcomes["lifetimes_refused"] += 1
             return
-        down = {store.address for store in self._world.stores if client.members.is_down(store.address)}
+        down |= self._down(client)  # who comes back while the controller is told is not asked any more
         found = {content for address, content in held.items() if address not in down}
         left = {content for address, content in self._world.held(place).items() if address in down}
         at_s = self._loop.time() + (lifetime_s + ENDING_S if lifetime_s else 0.0)
         self.history.deleted(attempt, at_s, left - found)
+
+    def _down(self, client: Client) -> set[str]:
+        """The storage nodes that are down by a client's list."""
+        return {store.address for store in self._world.stores if client.members.is_down(store.address)}
 
     async def _write(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)
