@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.errors import DeleteRefusedError, TransferTimeoutError
-from hostlib.protocol.members import State
+from hostlib.protocol.members import State, is_later_in_message
 from hostlib.protocol.tombstones import Tombstone, delete_message
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Deletions:
             and deletion.pool_asked
             and deletion.asked.issuperset(nodes)
             and all((node, stone) in deletion.told for node in nodes for stone in deletion.stones)
-            and not any(0 < (theirs - epoch) % 256 < 128 for theirs in deletion.epochs)
+            and not any(is_later_in_message(theirs, epoch) for theirs in deletion.epochs)
         )
 
     async def _round(self, deletion: _Deletion) -> None:

@@ -26,7 +26,7 @@ from hostlib.native.lane import POOL, Lane, Request, RoundTrips
 from hostlib.native.lane_options import LaneOptions
 from hostlib.protocol import wire
 from hostlib.protocol.errors import MalformedError, TransferError
-from hostlib.protocol.members import Members, Refused, State, hello, other_size
+from hostlib.protocol.members import Members, Refused, State, hello, is_later_in_message, other_size
 from hostlib.protocol.transfer import BlockRef
 from hostlib.transport.timer import Timer
 from hostlib.transport.transport import Transport
@@ -120,7 +120,7 @@ class Exchange:
         member = self.members.at(home)
         if member is None or member.state is State.UP or self.members.replicas == 1:
             return False
-        return 0 < (self.members.epoch - epoch_byte) % 256 < 128
+        return is_later_in_message(self.members.epoch, epoch_byte)
 
     def others_to_ask(self, asked: Asked) -> tuple[list[str], bool] | None:
         """Return whom else to ask about a block that nobody asked so far has; None if there is nobody.

@@ -82,8 +82,8 @@ class Fetch:
     probe_from_pool: bool = False
     restarts: int = 0
     certain: bool = False
-    """Whether it does not do that a home said to another node that there is no such block: it may have been
-    put since."""
+    """Whether the reader asks again where a home told only another node that there is no such block: it may
+    have been put since."""
     doubtful: bool = False
     """Whether one of the homes may have said that there is no such block before somebody wanted it who waits
     for it now."""

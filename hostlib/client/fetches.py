@@ -205,13 +205,14 @@ class Fetches:
                 return
         else:  # another write of it, perhaps: what has arrived is of no use there
             fetch.restarts += 1
-            if fetch.restarts > 2 * len(fetch.homes) and fetch.doubtful:
-                fetch.restarts = 0
-                self._once_more(fetch, *self.homes_of(fetch.block))
-                return
             if fetch.restarts > 2 * len(fetch.homes):
-                self.stats.not_found += 1
-                self.finish(fetch, BlockNotFoundError(fetch.block.key, "no home holds one whole write of it"))
+                if fetch.doubtful:
+                    fetch.restarts = 0
+                    self._once_more(fetch, *self.homes_of(fetch.block))
+                else:
+                    self.stats.not_found += 1
+                    why = "no home holds one whole write of it"
+                    self.finish(fetch, BlockNotFoundError(fetch.block.key, why))
                 return
             fetch.homes.append(fetch.homes.pop(0))
             fetch.flags |= wire.FLAG_BYPASS

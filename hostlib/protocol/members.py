@@ -180,6 +180,11 @@ def is_later(epoch: int, than: int) -> bool:
     return 0 < (epoch - than) % EPOCHS < EPOCHS // 2
 
 
+def is_later_in_message(epoch: int, than: int) -> bool:
+    """As `is_later`, of epochs as messages carry them: modulo 256, and 0 is an epoch like others."""
+    return 0 < (epoch - than) % 256 < 128
+
+
 class Refused:
     """Lists that a host did not take because it knows a later one.
 

@@ -36,7 +36,7 @@ PASSES: Final = 30
 """Through the lists of all peers, at most."""
 PASS_AGAIN_S: Final = 1.0
 MAX_PATIENCE: Final = 64
-"""So many times as long as at first a peer may take in the end for what it listed."""
+"""The patience with a peer grows to this many times its first value."""
 FRESH_LOOK: Final = 1 << 12
 """After so many more fresh blocks those are forgotten that left."""
 MAX_RECENT_LISTS: Final = 4
@@ -314,7 +314,7 @@ class Joining:
         return task
 
     def _doubt(self, holds_old_blocks: bool) -> None:
-        """What is here may have been deleted meanwhile, by peers if there are any."""
+        """Doubt the blocks that are here, if there are peers: these may have had them deleted meanwhile."""
         if holds_old_blocks and any(one.address != self._address for one in self.members.nodes):
             self.missed.may_have_missed()
 

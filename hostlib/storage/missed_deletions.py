@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hostlib.storage.unsure import UnsureBlocks
 
 DOUBT_S: Final = 30.0
-"""So long a node that returns waits for a peer to say what was deleted meanwhile, or to say more of it."""
+"""A node that returns waits this long for peers to name deletions, and again after each new one."""
 
 
 class MissedDeletions:
