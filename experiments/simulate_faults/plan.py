@@ -35,16 +35,16 @@ class Load:
     reads_behind: int
     """And a read so many keys further behind, as most of them have been written by then."""
     deletes: float
-    """Of all operations."""
+    """Share of all operations."""
     lifetimes: float
-    """Of the deletions, those that take effect after a time."""
+    """Share of the deletions that take effect after a time."""
 
 
 USUAL: Final = Load(5, 6.0, 4, 0.03, 0.0)
 HARSH: Final = Load(40, 2.0, 0, 0.12, 0.1)
 """Blocks are written and deleted again and again."""
 HARSH_EVERY: Final = 4
-"""Of so many seeds one is harsh, and has frames late and twice nearly all the time, too."""
+"""One of this many seeds is harsh: nearly all the time frames come late, or twice."""
 LATE: Final = 0.2
 TWICE: Final = 0.3
 LIFETIMES_S: Final = (1, 2, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hostlib.client.client import Client
 from hostlib.protocol import wire
@@ -12,6 +12,7 @@ from hostlib.protocol.errors import BlockNotFoundError
 from hostlib.protocol.members import State
 from hostlib.transport.transport import Receiver
 from tests.asynchronous import until
+from tests.hostlib.network import MemoryPort
 from tests.hostlib.sealed import TENANT
 from tests.hostlib.world import NODE, World, key, ref
 
@@ -58,9 +59,12 @@ async def goes_down(world: World, home: str) -> None:
     await asyncio.sleep(0.1)
 
 
-def listens_to_no_list(world: World, *homes: str, op: int = wire.OP_LIST, start: bytes | None = None) -> None:
+def listens_to_no_list(
+    world: World, *homes: str, op: int = wire.OP_LIST, start: bytes | None = None
+) -> Callable[[], None]:
     """LISTs, or messages of another kind, do not reach these, or only those that name the key `start`; all
-    else does."""
+    else does. Call what is returned to end that."""
+    heard: list[tuple[MemoryPort, Receiver]] = []
     for home in homes:
         port = world.network.ports[home]
         hears = port.receiver
@@ -73,6 +77,13 @@ def listens_to_no_list(world: World, *homes: str, op: int = wire.OP_LIST, start:
             hears(source, list(filter(is_heard, datagrams)))
 
         port.set_receiver(deaf)
+        heard.append((port, hears))
+
+    def listen_again() -> None:
+        for port, hears in heard:
+            port.set_receiver(hears)
+
+    return listen_again
 
 
 async def answers_of(world: World, home: str, number: int) -> set[int]:

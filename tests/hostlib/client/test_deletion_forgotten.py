@@ -112,8 +112,7 @@ async def test_what_nobody_remembers_to_be_deleted_is_not_given_away_before_anot
     await world.client.put(ref(n), content(n), durable=True, replicas=2)
     await goes_down(world, gone)
     world.clock_s += 86_500
-    heard = {other: world.network.ports[other].receiver for other in others}
-    listens_to_no_list(world, *others, op=wire.OP_STAT)
+    listen_again = listens_to_no_list(world, *others, op=wire.OP_STAT)
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
@@ -121,9 +120,7 @@ async def test_what_nobody_remembers_to_be_deleted_is_not_given_away_before_anot
     await world.client.put(ref(new), content(new), durable=True, replicas=2)
     assert await answers_of(world, gone, n) == {wire.OP_REFUSED}
     assert await answers_of(world, gone, new) == {wire.OP_VALUE}
-    for other, hears in heard.items():
-        assert hears is not None
-        world.network.ports[other].set_receiver(hears)
+    listen_again()
     await until(lambda: node.joining.caught_up)
     assert await answers_of(world, gone, n) == {wire.OP_VALUE}
 
@@ -227,17 +224,14 @@ async def test_who_falls_again_while_it_asks_for_each_block_asks_again() -> None
     assert await world.client.delete(ref(later))
     world.clock_s += 1
     others = [one.address for one in world.members.nodes if one.address != gone]
-    heard = {other: world.network.ports[other].receiver for other in others}
-    listens_to_no_list(world, *others, op=wire.OP_STAT)
+    listen_again = listens_to_no_list(world, *others, op=wire.OP_STAT)
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
     await until(lambda: not node.joining.missed.in_doubt)
     await asyncio.sleep(1)
     world.kill(gone)
-    for other, hears in heard.items():
-        assert hears is not None
-        world.network.ports[other].set_receiver(hears)
+    listen_again()
     world.clock_s += 1
     world.announce(DOWN, UP, UP)
     await asyncio.sleep(0.1)
@@ -259,16 +253,13 @@ async def test_who_waited_in_vain_for_others_obeys_what_they_say_later() -> None
     await delete_often(world, often)
     world.clock_s += 10
     others = [one.address for one in world.members.nodes if one.address != gone]
-    heard = {other: world.network.ports[other].receiver for other in others}
-    listens_to_no_list(world, *others)
+    listen_again = listens_to_no_list(world, *others)
     world.announce(JOINING, UP, UP)
     node = world.restart(gone)
     node.start()
     await until(lambda: not node.joining.missed.in_doubt)
     assert gone in world.holders(often)
-    for other, hears in heard.items():
-        assert hears is not None
-        world.network.ports[other].set_receiver(hears)
+    listen_again()
     await until(lambda: node.joining.caught_up)
     assert gone not in world.holders(often)
     assert gone in world.holders(kept)

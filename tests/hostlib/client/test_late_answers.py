@@ -33,7 +33,7 @@ def said(world: World, op: int) -> list[tuple[str, bytes]]:
 
 
 def sent(world: World, op: int) -> list[tuple[str, bytes]]:
-    """What the client sent of one operation so far, with the addresses that it went to."""
+    """Requests of one operation that the client has sent, with the addresses that they went to."""
     return [(to, data) for source, to, data in world.network.log if source == NODE and wire.op_of(data) == op]
 
 
