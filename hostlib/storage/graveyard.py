@@ -2,13 +2,12 @@
 
 A tombstone is safe when it is synced, and with it that the block is gone. The disk also says when the node
 was last there, so that one that returns knows since when it may have missed deletions. If it falls again
-before it knows what was deleted, that time stays: it is negative as long as the node does not know.
+before it knows what was deleted, that time stays.
 """
 
 from __future__ import annotations
 
 import struct
-from math import copysign
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
 ALIVE_EVERY_S: Final = 600.0
 """How often the disk is told that the node is there."""
-_ALIVE_RECORD = struct.Struct(">dI")
+_ALIVE = struct.Struct(">d?")
+"""When the node was last there, and whether it may have missed deletions since; a CRC-32 follows."""
 
 
 class Graveyard:
@@ -60,22 +60,22 @@ class Graveyard:
         now_s = self.stones.wall_s()
         if not self._is_in_doubt and now_s - self._said_alive_s >= ALIVE_EVERY_S:
             self._said_alive_s = now_s
-            self._note(now_s)
+            self._note(now_s, False)
 
     def doubts(self, there_s: float) -> None:
         """Tell the disk that the node may have missed deletions since `there_s`, until `knows`."""
         if not self._is_in_doubt:
             self._is_in_doubt = True
-            self._note(copysign(there_s, -1.0))
+            self._note(there_s, True)
 
     def knows(self) -> None:
         """Tell the disk that the node has heard of all that was deleted."""
         self._is_in_doubt, self._said_alive_s = False, 0.0
         self.is_there()
 
-    def _note(self, there_s: float) -> None:
+    def _note(self, there_s: float, is_in_doubt: bool) -> None:
         if self._ssd is not None:
-            packed = struct.pack(">d", there_s)
+            packed = _ALIVE.pack(there_s, is_in_doubt)
             self._ssd.note(ALIVE, packed + struct.pack(">I", crc32(packed)))
 
     def _erase(self, stone: Tombstone) -> None:
@@ -85,9 +85,10 @@ class Graveyard:
     def _recover(self, ssd: SsdTier) -> None:
         self.has_past = len(ssd) > 0
         known: list[tuple[float, Tombstone, str]] = []
+        was_in_doubt = False
         for name, record in ssd.notes.items():
             if name == ALIVE:
-                self._said_alive_s = _alive_s(record)
+                self._said_alive_s, was_in_doubt = _alive(record)
             elif (found := decode_note(name, record)) is not None:
                 known.append(found)
             else:
@@ -96,16 +97,15 @@ class Graveyard:
         for deleted_s, stone, source in sorted(known):
             self.stones.add(stone, deleted_s, source)
         self.stones.assume_bounded()
-        if copysign(1.0, self._said_alive_s) < 0:  # what it knows it may have learned from others
-            self._said_alive_s = self.last_there_s = -self._said_alive_s
-        else:
+        self.last_there_s = self._said_alive_s
+        if not was_in_doubt:  # else it may have learned what it knows from others
             self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, *_ in known)])
 
 
-def _alive_s(record: bytes) -> float:
-    """What the disk says of when the node was there; 0 if that is damaged."""
-    try:
-        at_s, checksum = _ALIVE_RECORD.unpack(record)
-    except struct.error:
-        return 0.0
-    return float(at_s) if crc32(record[:8]) == checksum else 0.0
+def _alive(record: bytes) -> tuple[float, bool]:
+    """When the node was there, by the disk, and whether it may have missed deletions since; 0 if that is
+    damaged."""
+    packed, checksum = record[: _ALIVE.size], record[_ALIVE.size :]
+    if len(packed) != _ALIVE.size or checksum != struct.pack(">I", crc32(packed)):
+        return 0.0, False
+    return _ALIVE.unpack(packed)

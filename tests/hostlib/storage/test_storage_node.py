@@ -155,7 +155,7 @@ async def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_i
     world = World(homes=1)
     ((home, node),) = world.nodes.items()
     writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-    while not node._acks:
+    while not node._puts._acks:
         await asyncio.sleep(0.0005)
     last = wire.encode(world.sent(NODE, wire.OP_PUT)[-1][1])
     other = "10.0.0.77"
@@ -178,7 +178,7 @@ async def test_a_put_is_not_acknowledged_when_a_write_is_synced_that_was_deleted
     world = World(homes=1)
     ((home, node),) = world.nodes.items()
     first = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-    await until(lambda: node._acks)
+    await until(lambda: node._puts._acks)
     await asyncio.sleep(0.01)  # the disk is at it
     held = world.sent(NODE, wire.OP_PUT)[0][1]
     proof = SEAL.proof(key(1), FRAGMENTS, held.content, held.value)
@@ -206,7 +206,7 @@ async def test_where_no_more_acknowledgements_may_wait_who_waits_already_gets_it
     world = World(homes=1)
     ((home, node),) = world.nodes.items()
     writing = asyncio.create_task(world.client.put(ref(1), content(1), durable=True))
-    while not node._acks:
+    while not node._puts._acks:
         await asyncio.sleep(0.0005)
     last = world.sent(NODE, wire.OP_PUT)[-1][1]
     node._on_datagrams("10.0.0.77", [wire.encode(last)])
@@ -295,9 +295,9 @@ async def test_acknowledgements_that_wait_for_a_disk_are_bounded_over_all_blocks
         for fragment in range(10, 20):
             again = puts[0]._replace(key=key(number), fragment=fragment, fragments=1000)
             node._on_datagrams("10.0.0.77", [wire.encode(again)])
-    assert len(node._acks) == 30
+    assert len(node._puts._acks) == 30
     await asyncio.sleep(1)
-    assert not node._acks
+    assert not node._puts._acks
 
 
 @in_virtual_time
