@@ -203,7 +203,7 @@ class Deletions:
 
         def encode(again: int) -> bytes:
             retry = wire.FLAG_RETRY if again else 0
-            return wire.encode(message._replace(sequence=self._exchange.number(), flags=flags | retry))
+            return wire.encode(message._replace(sequence=self._exchange.numbers.take(), flags=flags | retry))
 
         reply = await self._ask(block.key, node, encode, takes)
         if reply is None:
@@ -226,7 +226,7 @@ class Deletions:
             return (reply.op == wire.OP_DELETED or is_refusal) and reply.content == stone.write
 
         def encode(again: int) -> bytes:
-            return delete_message(stone, deletion.stones[stone], self._exchange.number(), epoch)
+            return delete_message(stone, deletion.stones[stone], self._exchange.numbers.take(), epoch)
 
         reply = await self._ask(deletion.block.key, node, encode, takes)
         if reply is None:
@@ -254,7 +254,7 @@ class Deletions:
             )
 
         def encode(again: int) -> bytes:
-            return delete_message(stone, deletion.stones[stone], self._exchange.number())
+            return delete_message(stone, deletion.stones[stone], self._exchange.numbers.take())
 
         try:
             await self._ask(deletion.block.key, controller, encode, takes, POOLS_S)
@@ -270,7 +270,7 @@ class Deletions:
         patience_s: float = PATIENCE_S,
     ) -> wire.Message | None:
         """The answer of a storage node or the controller; None if the list says by now that it is down."""
-        question = _Question(self._exchange.new_future(key), self._exchange.next_sequence, takes)
+        question = _Question(self._exchange.new_future(key), self._exchange.numbers.next, takes)
         place = (node, key)
         self._questions.setdefault(place, []).append(question)
         until_s, wait_s, tries = self._exchange.loop.time() + patience_s, AGAIN_S, 0

@@ -74,7 +74,7 @@ class Offers:
             least,
             self._exchange.new_future(block.key),
             until_s,
-            self._exchange.next_sequence,
+            self._exchange.numbers.next,
             tags=tags,
         )
         for at, home in enumerate(homes):
