@@ -101,9 +101,8 @@ class Deletions:
 
         None if it holds none. Raises TransferTimeoutError if it does not answer.
         """
-        async with self._turns:
-            found = _Deletion(block)
-            await self._look(found, node, past_pool=True)
+        found = _Deletion(block)
+        await self._look(found, node, past_pool=True)
         return next(iter(found.stones.items()), None)
 
     def on_reply(self, message: wire.Message, address: str, now_s: float) -> None:
@@ -277,11 +276,12 @@ class Deletions:
         controller = self._exchange.options.controller
         try:
             while node == controller or node in self.nodes():
-                if self._exchange.loop.time() > until_s:
+                left_s = until_s - self._exchange.loop.time()
+                if left_s <= 0:
                     self._exchange.stats.timeouts += 1
                     raise TransferTimeoutError(key, f"{node} does not say that it is deleted")
                 self._exchange.send(node, [encode(tries)])
-                await asyncio.wait([question.future], timeout=wait_s)
+                await asyncio.wait([question.future], timeout=min(wait_s, left_s))
                 if question.future.done():
                     return question.future.result()
                 wait_s, tries = min(MAX_AGAIN_S, 2 * wait_s), tries + 1
