@@ -29,7 +29,9 @@ async def put_all(world: World, replicas: int) -> None:
     await asyncio.sleep(0.1)  # all but the last left DRAM for the disk
 
 
-@pytest.mark.parametrize("bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_OF_TENANT", "MAX_WAITING_GETS"])
+@pytest.mark.parametrize(
+    "bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_OF_TENANT", "MAX_WAITING_GETS", "MAX_WAITING_GETS_OF_TENANT"]
+)
 def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
     monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
