@@ -235,7 +235,7 @@ class Client:
         Another task's offer counts only if nothing of it was sent before: the block may have been deleted
         since it was acknowledged.
         """
-        first = self._exchange.next_sequence
+        first = self._exchange.numbers.next
         while (offer := self._offers.active.get(block.key)) is not None:
             await self._until(until_s, offer.future, block, "an earlier PUT of it went on for too long")
             is_of_before = wire.is_before(offer.first_sequence, first)

@@ -101,9 +101,8 @@ class Deletions:
 
         None if it holds none. Raises TransferTimeoutError if it does not answer.
         """
-        async with self._turns:
-            found = _Deletion(block)
-            await self._look(found, node, past_pool=True)
+        found = _Deletion(block)
+        await self._look(found, node, past_pool=True)
         return next(iter(found.stones.items()), None)
 
     def on_reply(self, message: wire.Message, address: str, now_s: float) -> None:
@@ -203,7 +202,7 @@ class Deletions:
 
         def encode(again: int) -> bytes:
             retry = wire.FLAG_RETRY if again else 0
-            return wire.encode(message._replace(sequence=self._exchange.number(), flags=flags | retry))
+            return wire.encode(message._replace(sequence=self._exchange.numbers.take(), flags=flags | retry))
 
         reply = await self._ask(block.key, node, encode, takes)
         if reply is None:
@@ -226,7 +225,7 @@ class Deletions:
             return (reply.op == wire.OP_DELETED or is_refusal) and reply.content == stone.write
 
         def encode(again: int) -> bytes:
-            return delete_message(stone, deletion.stones[stone], self._exchange.number(), epoch)
+            return delete_message(stone, deletion.stones[stone], self._exchange.numbers.take(), epoch)
 
         reply = await self._ask(deletion.block.key, node, encode, takes)
         if reply is None:
@@ -254,7 +253,7 @@ class Deletions:
             )
 
         def encode(again: int) -> bytes:
-            return delete_message(stone, deletion.stones[stone], self._exchange.number())
+            return delete_message(stone, deletion.stones[stone], self._exchange.numbers.take())
 
         try:
             await self._ask(deletion.block.key, controller, encode, takes, POOLS_S)
@@ -270,18 +269,19 @@ class Deletions:
         patience_s: float = PATIENCE_S,
     ) -> wire.Message | None:
         """The answer of a storage node or the controller; None if the list says by now that it is down."""
-        question = _Question(self._exchange.new_future(key), self._exchange.next_sequence, takes)
+        question = _Question(self._exchange.new_future(key), self._exchange.numbers.next, takes)
         place = (node, key)
         self._questions.setdefault(place, []).append(question)
         until_s, wait_s, tries = self._exchange.loop.time() + patience_s, AGAIN_S, 0
         controller = self._exchange.options.controller
         try:
             while node == controller or node in self.nodes():
-                if self._exchange.loop.time() > until_s:
+                left_s = until_s - self._exchange.loop.time()
+                if left_s <= 0:
                     self._exchange.stats.timeouts += 1
                     raise TransferTimeoutError(key, f"{node} does not say that it is deleted")
                 self._exchange.send(node, [encode(tries)])
-                await asyncio.wait([question.future], timeout=wait_s)
+                await asyncio.wait([question.future], timeout=min(wait_s, left_s))
                 if question.future.done():
                     return question.future.result()
                 wait_s, tries = min(MAX_AGAIN_S, 2 * wait_s), tries + 1

@@ -83,7 +83,8 @@ class Exchange:
         self._lanes: dict[tuple[str, int], Lane[Any]] = {}
         """By home and operation; the one that sent something last is the last."""
         self._trips: dict[str, RoundTrips] = {}
-        self._sequence = wire.numbered_from(self.loop.time())
+        self.numbers = wire.Numbers(self.loop.time)
+        """Of questions."""
         self._pump_due = False
         self._ticks = Timer(self.loop, self._on_tick)
         self._patience_s = max(
@@ -201,16 +202,6 @@ class Exchange:
             self._pump_due = True
             self._soon(self._pump)
 
-    @property
-    def next_sequence(self) -> int:
-        """Return the number of the next question: answers to earlier ones have a lower one."""
-        return self._sequence + 1 & 0xFFFFFFFF
-
-    def number(self) -> int:
-        """Return the number of a question that no lane counts."""
-        self._sequence = self.next_sequence
-        return self._sequence
-
     def say_hello(self) -> None:
         """Ask the controller for the list of members: at the start, and when someone has another one. What is
         suspected of homes goes with it."""
@@ -268,12 +259,12 @@ class Exchange:
         encoder = self.encoders.get(op)
         datagrams: list[bytes] = []
         while (at := len(datagrams)) < len(requests):
-            first = self.next_sequence
+            first = self.numbers.next
             some = encoder(requests, at, first, now_s) if encoder is not None else []
             if not some:
                 own = list(next(groupby(islice(requests, at, None), _owner_of))[1])
                 some = own[0].owner.datagrams(own, first, now_s)
-            self._sequence = self._sequence + len(some) & 0xFFFFFFFF
+            self.numbers.take(len(some))
             datagrams += some
         return datagrams
 

@@ -77,7 +77,7 @@ class Fetches:
         homes, silent = self._exchange.health.homes_of(block)
         fetch = Fetch(self, block, homes, silent, now_s, target, self._exchange.new_future(block.key))
         fetch.listed = self._exchange.members.epoch
-        fetch.first_sequence = self._exchange.next_sequence
+        fetch.first_sequence = self._exchange.numbers.next
         self.active[block.key] = fetch
         if homes:
             self._start(fetch)
@@ -243,7 +243,7 @@ class Fetches:
     def _once_more(self, fetch: Fetch, homes: list[str], silent: bool) -> None:
         """Ask these homes, past what was asked before."""
         fetch.doubtful = False
-        fetch.first_sequence = self._exchange.next_sequence
+        fetch.first_sequence = self._exchange.numbers.next
         fetch.flags |= wire.FLAG_BYPASS
         fetch.homes, fetch.silent_home = homes, silent
         fetch.busy.clear()

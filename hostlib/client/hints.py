@@ -35,7 +35,6 @@ class Hints:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting: dict[tuple[str, bytes, int], asyncio.Future[HintOutcome]] = {}
         """By home, key and sequence number."""
-        self._sequence = wire.numbered_from(exchange.loop.time())
 
     async def give(self, block: BlockRef, hint: Hint, seconds: int = 0) -> HintOutcome:
         """Tell all homes of a block, and the controller; return the best of their answers. ValueError for an
@@ -118,9 +117,8 @@ class Hints:
         )  # fmt: skip
 
     async def _tell(self, home: str, said: wire.Message, patience_s: float = PATIENCE_S) -> HintOutcome:
-        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
-        message = said._replace(sequence=self._sequence)
-        place = (home, message.key, self._sequence)
+        message = said._replace(sequence=self._exchange.numbers.take())
+        place = (home, message.key, message.sequence)
         answer = self._waiting[place] = self._exchange.loop.create_future()
         wait_s, until_s = AGAIN_S, self._exchange.loop.time() + patience_s
         try:

@@ -142,7 +142,7 @@ class Lookup:
         homes, silent = self._exchange.health.homes_of(block)
         until_s = self._exchange.loop.time() + self._exchange.options.longest_s(1)
         future, listed = self._exchange.new_future(block.key), self._exchange.members.epoch
-        first = self._exchange.next_sequence
+        first = self._exchange.numbers.next
         question = Question(self, block, homes, silent, future, until_s, listed, first)
         self.active[block.key] = question
         self._exchange.request_owners[question] = None
@@ -210,7 +210,7 @@ class Lookup:
         """Ask these homes."""
         question.homes, question.silent_home = homes, silent
         question.busy.clear()
-        question.doubtful, question.first_sequence = False, self._exchange.next_sequence
+        question.doubtful, question.first_sequence = False, self._exchange.numbers.next
         question.listed = self._exchange.members.epoch
         if homes:
             self._send(question)

@@ -74,7 +74,7 @@ class Offers:
             least,
             self._exchange.new_future(block.key),
             until_s,
-            self._exchange.next_sequence,
+            self._exchange.numbers.next,
             tags=tags,
         )
         for at, home in enumerate(homes):
@@ -156,20 +156,21 @@ class Offers:
             return
 
         loop, options, health = self._exchange.loop, self._exchange.options, self._exchange.health
-        seeks_from_s = replaced_by_s = loop.time() + options.relist_s
+        began_s = loop.time()
+        replaced_by_s = began_s + options.relist_s
 
         def look() -> None:
             nonlocal replaced_by_s
             if leg not in offer.legs or leg.held or not health.is_suspected(leg.member.address):
                 return
             now_s = loop.time()
-            if health.in_blackout(offer.block.key) and now_s < seeks_from_s + options.blackout_s:
-                # When it ends, homes are heard one after the other, and the list is of before.
-                replaced_by_s = now_s + options.relist_s
-            elif now_s >= replaced_by_s:
+            is_dark = health.in_blackout(offer.block.key)
+            if now_s >= (began_s + options.blackout_s if is_dark else replaced_by_s):
                 self.gave_up(offer, why)
                 return
-            if now_s >= seeks_from_s:
+            if is_dark:  # when it ends, homes are heard one after the other, and the list is of before
+                replaced_by_s = now_s + options.relist_s
+            if now_s >= began_s + options.relist_s:
                 self._exchange.seek([leg.member.address])
             loop.call_later(SILENCE_LOOK_S, look)
 

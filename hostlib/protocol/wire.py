@@ -38,11 +38,14 @@ value.
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from hostlib.protocol import value_size
 from hostlib.protocol.errors import ChecksumError, MalformedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Buffer = bytes | bytearray | memoryview
 
@@ -328,10 +331,35 @@ def is_before(sequence: int, other: int) -> bool:
 
 
 def numbered_from(now_s: float) -> int:
-    """Return from which number on a host counts its messages that begins now, by a clock that goes on while
-    its program is started anew. So what answers an earlier program comes before, unless that sent more than a
-    message a microsecond, or a packet took half an hour."""
+    """Return the number of what a host sends at this time, see `Numbers`."""
     return int(now_s * 1e6) & 0xFFFFFFFF
+
+
+class Numbers:
+    """The numbers of a host's messages: each is later than the one before, and none is before that of its
+    time.
+
+    `now_s` is a clock that goes on while the host's program is started anew. So what answers an earlier
+    program comes before, unless that sent more than a message a microsecond, or a packet took half an hour.
+    """
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._last = 0
+
+    @property
+    def next(self) -> int:
+        """Return the number of the next message, or one before it: no earlier message has it."""
+        return self._next() & 0xFFFFFFFF
+
+    def take(self, count: int = 1) -> int:
+        """Return the number of the first of so many messages that are sent now."""
+        first = self._next()
+        self._last = first + count - 1
+        return first & 0xFFFFFFFF
+
+    def _next(self) -> int:
+        return max(self._last + 1, int(self._now_s() * 1e6))
 
 
 def fingerprint(key: bytes) -> int:

@@ -150,7 +150,7 @@ class CatchUp:
         """Set when a copy that is under way has ended."""
         self._busy: set[str] = set()
         """Peers that refused what was asked for last, as they can't give it now."""
-        self._sequence = wire.numbered_from(asyncio.get_running_loop().time())
+        self._numbers = wire.Numbers(asyncio.get_running_loop().time)
         self._epoch = 0
 
     async def run(self, members: Members, own_address: str, patience: Patiences | None = None) -> bool:
@@ -396,14 +396,13 @@ class CatchUp:
         """The reply, None if there is none after some tries."""
         key = (peer, op | flags & LIST_FLAGS, place, fragment)
         future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting[key] = (self._sequence + 1) & 0xFFFFFFFF, future
+        waiting = self._waiting[key] = self._numbers.next, future
         try:
             for attempt in range(TRIES):
-                self._sequence = (self._sequence + 1) & 0xFFFFFFFF
                 again = wire.FLAG_RETRY if attempt and op == wire.OP_GET else 0
                 message = wire.Message(
                     op, place.key, fragment, fragments, flags | again,
-                    generation=self._epoch if op == wire.OP_LIST else 0, sequence=self._sequence,
+                    generation=self._epoch if op == wire.OP_LIST else 0, sequence=self._numbers.take(),
                     tenant=place.tenant, content=write, homes=(self.number, 0, 0), epoch=self._epoch & 0xFF,
                 )  # fmt: skip
                 self._transport.send(peer, [wire.encode(message)])

@@ -14,6 +14,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -72,6 +73,8 @@ class LmdbDisk:
     def __init__(self, directory: Path, map_bytes: int, counts_deaths: bool = False) -> None:
         """`counts_deaths`: Python's fault handler is this process's, and writes to stderr."""
         self.was_damaged = False
+        self._is_open = True
+        """Whether LMDB works on the file; false after an error until it can be opened again."""
         self._directory = directory
         self._map_bytes = map_bytes + _SLACK_BYTES
         self._reading = threading.Lock()
@@ -99,6 +102,7 @@ class LmdbDisk:
 
     def write(self, batch: Batch) -> None:
         """See Disk."""
+        self._open_again()
         try:
             with self._deaths.noticed(), self._env.begin(write=True) as transaction:
                 for name, record in batch:
@@ -110,7 +114,8 @@ class LmdbDisk:
             raise DiskFullError(f"{self._directory}: {error}") from None
         except lmdb.Error as error:
             if isinstance(error, lmdb.PanicError):
-                self._open_again()
+                log.warning("%s is opened again: %s", self._directory, error)
+                self._is_open = False
             if os.strerror(errno.ENOSPC) in str(error) or os.strerror(errno.EDQUOT) in str(error):
                 raise DiskFullError(f"{self._directory}: {error}") from None
             raise DiskError(f"{self._directory}: {error}") from None
@@ -125,6 +130,7 @@ class LmdbDisk:
 
     def read(self, name: bytes, take: Callable[[memoryview], T]) -> T | None:
         """See Disk."""
+        self._open_again()
         try:
             with (
                 self._reading,
@@ -165,12 +171,15 @@ class LmdbDisk:
 
     def _open_again(self) -> None:
         """After a meta page could not be written LMDB does nothing any more with an environment."""
+        if self._is_open:
+            return
         with self._reading:
+            if self._is_open:  # by the other thread
+                return
             self._env.close()
-            try:
+            with suppress(lmdb.Error):  # the next use tries again
                 self._env = self._open()
-            except lmdb.Error as error:
-                log.warning("%s can't be opened again: %s", self._directory, error)
+                self._is_open = True
 
     def _what_is_wrong(self) -> str:
         """With the data file, if there is one; empty for nothing."""

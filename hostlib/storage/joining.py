@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from hostlib.protocol import wire
@@ -39,6 +40,10 @@ MAX_PATIENCE: Final = 64
 """The patience with a peer grows to this many times its first value."""
 FRESH_LOOK: Final = 1 << 12
 """After so many more fresh blocks those are forgotten that left."""
+REPAIRS_AT_ONCE: Final = 16
+"""Unreadable blocks that are copied from others at the same time."""
+MAX_UNREADABLE: Final = 65_536
+"""Number of unreadable blocks that wait for that. The others come with the next pass."""
 MAX_RECENT_LISTS: Final = 4
 """Lists that were replaced less than SETTLED_S ago: who does not know the newest yet PUTs by one of them."""
 
@@ -82,6 +87,9 @@ class Joining:
         self.on_lifetime: Callable[[AgedStone], None] = lambda aged: None
         """Told of what peers say of lifetimes."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._unreadable: dict[Place, None] = {}
+        """Blocks that are to be copied from other homes."""
+        self._repair_task: asyncio.Task[None] | None = None
         self._probe = 0
         """The number of the last probe that came."""
         self._beat_s = 0.0
@@ -201,12 +209,26 @@ class Joining:
 
     def repair(self, place: Place) -> None:
         """Copy a block that can't be read here from another home of it."""
+        if len(self._unreadable) < MAX_UNREADABLE:
+            self._unreadable[place] = None
+        if self._repair_task is None:
+            self._repair_task = self._spawn(self._repair_all())
+
+    async def _repair_all(self) -> None:
+        try:
+            while some := list(islice(self._unreadable, REPAIRS_AT_ONCE)):
+                await asyncio.gather(*map(self._repair, some))
+        finally:
+            self._repair_task = None
+
+    async def _repair(self, place: Place) -> None:
         peers = [
             member.address
             for member in self.members.order(place.key)
             if member.address != self._address and member.state is not State.DOWN
         ]
-        self._spawn(self.catch_up.repair(place, peers))
+        await self.catch_up.repair(place, peers)
+        del self._unreadable[place]
 
     def probed(self, sequence: int) -> None:
         """The controller has sent a probe: say at once that it came."""

@@ -121,7 +121,8 @@ class Puts:
             self._store.when_safe(place, lambda error: self._on_safe(place, error))
 
     def _on_safe(self, place: Place, error: DiskError | None) -> None:
-        if error is None and self._store.is_waiting(place):  # another write: the one that is safe was deleted
+        if error is None and place in self._store and not self._store.is_safe(place):
+            # Another write: the one that is safe was deleted.
             self._store.when_safe(place, lambda error: self._on_safe(place, error))
             return
         backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))

@@ -319,9 +319,9 @@ class BlockStore:
             assert block is not None
             self._ssd.keep(place, block, done)
 
-    def is_waiting(self, place: Place) -> bool:
-        """Return whether a block is on its way to the disk."""
-        return self._ssd is not None and self._ssd.is_waiting(place)
+    def is_safe(self, place: Place) -> bool:
+        """Return whether a block is on stable storage."""
+        return self._ssd is not None and place in self._ssd and not self._ssd.is_waiting(place)
 
     def __contains__(self, place: object) -> bool:
         return place in self._dram or (self._ssd is not None and place in self._ssd)

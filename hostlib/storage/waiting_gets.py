@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hostlib.protocol.block import Place
@@ -16,6 +17,8 @@ MAX_WAITING_OF_TENANT = MAX_WAITING_BLOCKS // 2
 """Of them: one tenant can't take all the room."""
 MAX_WAITING_GETS = 256
 """For one block."""
+MAX_WAITING_GETS_OF_TENANT = 32_768
+"""For all blocks of one tenant, and twice as many for all blocks."""
 
 
 class WaitingGets:
@@ -24,6 +27,9 @@ class WaitingGets:
     def __init__(self, reader: SsdReader) -> None:
         self._reader = reader
         self._by_block: dict[Place, dict[tuple[str, int], Message]] = {}
+        self._of_tenant: Counter[int] = Counter()
+        """Number of GETs."""
+        self._count = 0
 
     def add(self, address: str, message: Message) -> bool | None:
         """Have a GET of the host with that address wait for its block, for which the disk is asked with the
@@ -31,6 +37,8 @@ class WaitingGets:
         place, sender = Place(message.tenant, message.key), (address, message.fragment)
         waiting = self._by_block.get(place, {})
         is_first = not waiting
+        if sender not in waiting and self._is_full(place.tenant, len(waiting)):
+            return None
         if is_first:
             if len(self._by_block) >= MAX_WAITING_BLOCKS:
                 return None
@@ -38,11 +46,20 @@ class WaitingGets:
                 return None
             self._by_block[place] = waiting
             self._reader.ask(place)
-        if len(waiting) >= MAX_WAITING_GETS and sender not in waiting:
-            return None
+        self._counted(place.tenant, sender not in waiting)
         waiting[sender] = message
         return is_first
 
+    def _is_full(self, tenant: int, of_block: int) -> bool:
+        own, most = self._of_tenant[tenant], MAX_WAITING_GETS_OF_TENANT
+        return of_block >= MAX_WAITING_GETS or own >= most or self._count >= 2 * most
+
+    def _counted(self, tenant: int, more: int) -> None:
+        self._of_tenant[tenant] += more
+        self._count += more
+
     def take(self, place: Place) -> list[tuple[str, Message]]:
         """Return the GETs of a block with the addresses that they came from, and forget them."""
-        return [(address, message) for (address, _), message in self._by_block.pop(place, {}).items()]
+        waiting = self._by_block.pop(place, {})
+        self._counted(place.tenant, -len(waiting))
+        return [(address, message) for (address, _), message in waiting.items()]

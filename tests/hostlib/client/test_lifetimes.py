@@ -146,6 +146,21 @@ async def test_who_copied_a_block_meanwhile_forgets_it_too() -> None:
     assert not world.holders(number)
 
 
+@in_virtual_time
+async def test_an_order_does_not_wait_for_deletions_that_a_silent_home_holds_up() -> None:
+    world = World(homes=2, replicas=2)
+    world.announce(UP, UP)
+    await world.client.put(ref(0), content(0), replicas=2)
+    world.network.dead.add(world.homes(0)[1])
+    deletions = [asyncio.create_task(world.client.delete(ref(number))) for number in range(1, 200)]
+    began_s = asyncio.get_running_loop().time()
+    await asyncio.sleep(0)
+    assert await world.client.hint(ref(0), Hint.EXPIRE, 100) is HintOutcome.NO_ANSWER
+    assert asyncio.get_running_loop().time() - began_s <= 12
+    for deletion in deletions:
+        deletion.cancel()
+
+
 @pytest.mark.parametrize("comes_back", [True, False])
 @in_virtual_time
 async def test_a_home_that_does_not_answer_is_waited_for_until_it_is_down(comes_back: bool) -> None:

@@ -273,6 +273,16 @@ async def test_a_put_outlives_a_restarted_switch_behind_which_homes_come_back_on
 
 
 @in_virtual_time
+async def test_a_put_whose_homes_all_stay_silent_waits_as_long_as_a_read() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    world.announce(UP, UP, UP)
+    world.network.dead.update(world.nodes)
+    with pytest.raises(TransferTimeoutError):
+        await world.client.put(ref(1), content(1), replicas=2)
+    assert 5.0 < asyncio.get_running_loop().time() < 5.6
+
+
+@in_virtual_time
 async def test_a_put_waits_for_enough_homes_to_be_up_again_but_not_for_long() -> None:
     world = World(homes=3, replicas=2)
     world.announce(State.DOWN, State.DOWN, State.UP)

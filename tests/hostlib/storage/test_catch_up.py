@@ -29,7 +29,7 @@ from hostlib.transport.transport import Receiver
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults, MemoryPort
 from tests.hostlib.sealed import SEAL, TENANT, place
-from tests.hostlib.world import FRAGMENTS, PATIENT, World, content, key, put_all, ref
+from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, key, put_all, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 BLOCKS = 60
@@ -198,6 +198,26 @@ async def test_an_unreadable_block_is_said_so_read_from_the_replica_and_repaired
     assert first in world.holders(1)
     world.network.dead.add(second)
     assert (await world.client.get(ref(1))).content == content(1)
+
+
+@in_virtual_time
+async def test_many_unreadable_blocks_are_repaired_a_few_at_a_time() -> None:
+    """As many as a rotten disk has, while the replica does not answer."""
+    world = World(homes=2, replicas=2)
+    await put_all(world, 0, 200)
+    rotten, other = world.members.nodes
+    world.restart(rotten.address)
+    for number in range(200):
+        world.disks[rotten.address].damage(place(key(number)).name())
+    world.network.dead.add(other.address)
+    before = len(asyncio.all_tasks())
+    for number in range(200):
+        asked = wire.Message(wire.OP_GET, key(number), 0, 0, wire.FLAG_BYPASS, tenant=TENANT)
+        world.network.deliver(NODE, rotten.address, wire.encode(asked))
+    await until(lambda: world.nodes[rotten.address].stats.unreadable == 200)
+    assert len(asyncio.all_tasks()) - before < 100
+    world.network.dead.clear()
+    await until(lambda: all(rotten.address in world.holders(number) for number in range(200)), 600)
 
 
 @in_virtual_time

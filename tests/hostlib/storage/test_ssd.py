@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
+import lmdb
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -236,6 +239,25 @@ async def test_lmdb_commits_in_a_thread_and_keeps_blocks_over_a_restart(
     await asyncio.wait_for(safe.wait(), 60)
     again = SsdTier(disks(), 100 * BLOCK_BYTES)
     assert again.get(at(1)) == block(1)
+
+
+def test_a_disk_that_was_gone_for_a_while_is_used_again(
+    disks: Callable[[], LmdbDisk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LMDB does nothing any more with an environment whose meta page could not be written."""
+
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise lmdb.PanicError("Input/output error")
+
+    disk = disks()
+    disk.write([(b"kept", b"1")])
+    with monkeypatch.context() as gone:
+        gone.setattr(lmdb, "open", fails)
+        gone.setattr(disk, "_env", SimpleNamespace(begin=fails, close=disk._env.close))
+        with pytest.raises(DiskError):
+            disk.write([(b"lost", b"2")])
+    disk.write([(b"new", b"3")])
+    assert [disk.read(name, bytes) for name in (b"kept", b"lost", b"new")] == [b"1", None, b"3"]
 
 
 @in_real_time

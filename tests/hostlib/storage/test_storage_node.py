@@ -29,7 +29,9 @@ async def put_all(world: World, replicas: int) -> None:
     await asyncio.sleep(0.1)  # all but the last left DRAM for the disk
 
 
-@pytest.mark.parametrize("bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_OF_TENANT", "MAX_WAITING_GETS"])
+@pytest.mark.parametrize(
+    "bound", ["MAX_WAITING_BLOCKS", "MAX_WAITING_OF_TENANT", "MAX_WAITING_GETS", "MAX_WAITING_GETS_OF_TENANT"]
+)
 def test_what_there_is_no_room_for_is_refused_as_busy_and_comes_later(
     monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
@@ -166,10 +168,13 @@ async def test_who_repeats_a_put_of_a_block_that_another_made_is_not_told_that_i
     assert ack.flags & (wire.FLAG_HELD | wire.FLAG_CREATED) == wire.FLAG_HELD
 
 
+@pytest.mark.parametrize("flags", [wire.FLAG_DURABLE, 0])
 @in_virtual_time
 async def test_a_put_is_not_acknowledged_when_a_write_is_synced_that_was_deleted_before_it_came(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, flags: int
 ) -> None:
+    """Also the one whose write it was: another one is there then, in memory alone perhaps."""
+
     async def commit_slowly(work: Callable[[], None]) -> None:
         await asyncio.sleep(0.1)
         work()
@@ -184,9 +189,12 @@ async def test_a_put_is_not_acknowledged_when_a_write_is_synced_that_was_deleted
     proof = SEAL.proof(key(1), FRAGMENTS, held.content, held.value)
     node._on_datagrams(NODE, [delete_message(Tombstone(place(key(1)), held.content, proof), FRAGMENTS, 1)])
     assert not world.holders(1)
-    puts = [wire.encode(put) for put in fragments(wire.OP_PUT, key(1), content(2), flags=wire.FLAG_DURABLE)]
+    puts = [wire.encode(put) for put in fragments(wire.OP_PUT, key(1), content(2), flags=flags)]
     node._on_datagrams("10.0.0.77", puts)
     await until(lambda: "10.0.0.77" in {to for to, ack in world.sent(home, wire.OP_PUT_ACK) if is_held(ack)})
+    if not flags:
+        await first
+        await asyncio.sleep(1)
     world.kill(home)
     world.restart(home)
     assert world.stores[home].find(place(key(1))) == (len(content(2)), WRITE)
