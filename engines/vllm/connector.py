@@ -319,6 +319,7 @@ class WeirConnector(KVConnectorBase_V1):  # type: ignore[misc] # as above
             events=self._events,
             faults=EngineFaults(
                 recomputes_wrong=uses_v2_runner(self._vllm_config),
+                schedules_ahead=self._vllm_config.max_concurrent_batches > 1,
                 applies_others_adapters=applies_others_adapters(self._vllm_config),
             ),
         )

@@ -29,10 +29,12 @@ class Computed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineFaults:
-    """Faults of an engine: KV that it computes wrong, and that is not stored."""
+    """Faults of an engine: KV that it computes wrong, and that is not stored, or can't compute again."""
 
     recomputes_wrong: bool = False
     """It computes tokens wrong that a connector could not load in a step."""
+    schedules_ahead: bool = False
+    """It has scheduled the next step, which it can't take back, when it learns that a load failed in one."""
     applies_others_adapters: bool = False
     """It computes requests without an adapter with the adapter of another request in the same step."""
 

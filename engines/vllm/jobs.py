@@ -79,7 +79,8 @@ class Report:
     stored: dict[int, list[bytes]] = field(default_factory=dict)
     """Keys of blocks of which a worker, by its rank, has stored its part since the report before."""
     left_generation: int = -1
-    """Number of the generation whose weights a worker does not have any more; -1 if it has them."""
+    """Number of the generation in which a worker's KV may be wrong, because it has other weights or a step
+    raised an error; -1 if there is none."""
 
     def merged(self, other: Report) -> Report:
         """Return the report of both workers."""

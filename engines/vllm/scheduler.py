@@ -107,6 +107,8 @@ class SchedulerSide:
     ) -> None:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
+        self._computes_again = not (faults.recomputes_wrong or faults.schedules_ahead)
+        """Whether the engine computes blocks again that are reported as wrong after a step."""
         self._block_tokens = pool.space.block_tokens
         self._lookups = Lookups(pool)
         self._tracked: dict[str, _Tracked] = {}
@@ -252,7 +254,7 @@ class SchedulerSide:
                 self._events.stored(report.stored)
             self._steps.report(report.step)
             if report.left_generation == self._generation:
-                self.weights_changed("load_weights in a worker's process")
+                self.weights_changed("load_weights, or a step that raised an error")
 
     # Weights
 
@@ -263,7 +265,9 @@ class SchedulerSide:
         """
         if not self._is_left:
             _log.warning(
-                "The pool is left until the engine's cache is cleared: its weights may change (%s).", reason
+                "The pool is left until the engine's cache is cleared: its KV may be wrong, or of other "
+                "weights (%s).",
+                reason,
             )
         self._leave()
         self._resume()
@@ -463,7 +467,8 @@ class SchedulerSide:
 
         Of requests that share a block which failed to load, vLLM has the first one compute it, and the others
         go on. They must not if that one computes it in parts, is aborted, or has to give way. vLLM can't be
-        told so while it schedules steps ahead; but then no requests share blocks that are being loaded.
+        told so where it schedules steps ahead or computes such blocks wrong. There, no requests share blocks
+        that the pool loads, but they may share those of another connector.
         """
         held = {request_id: self._block_ids(request_id) for request_id in self._tracked}
         self._damage.keep({block_id for ids in held.values() for block_id in ids})
@@ -475,7 +480,7 @@ class SchedulerSide:
                 writes.append(Write(held[request_id], start, start + count))
         wrong = self._damage.step(writes)
         self._own.evict(self._damage.block_ids)
-        return set() if self._background else wrong
+        return wrong if self._computes_again else set()
 
 
 def _retain_s(request: Request) -> int:

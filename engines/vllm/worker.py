@@ -4,11 +4,16 @@ vLLM's runners call a connector in different orders: with speculative decoding, 
 has finished and what has failed before it lets the connector store, and others ask after that. So each of
 these calls ends the loads of the forward pass itself. Nothing here raises: what fails is computed, or not
 stored.
+
+When a step raises an error, the V1 runner lets the connector store all the same, and vLLM's own cache has the
+step's blocks as if they had been computed. So nothing of such a step is stored, and if the engine goes on,
+the pool is left until that cache is empty.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from concurrent.futures import wait
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -80,17 +85,15 @@ class WorkerSide:
         self._generation = 0
         """Number of the generation of weights that the scheduler's keys are of, as of the last step."""
         self._left_generation = -1
-        """Number of the generation whose weights the model does not have any more."""
+        """Number of the generation in which the engine's KV may be wrong, or of other weights."""
+        self._ended_step = 0
+        """Number of the last step that ended without an error."""
+        self._former_error = id(None)
+        """Identity of the error that the engine's caller was handling already when the step began."""
 
     def weights_changed(self, reason: str) -> None:
-        """This process gives the model other weights, of which the scheduler may not know.
-
-        Nothing is stored or loaded until the scheduler has keys of another generation.
-        """
-        self._left_generation = self._generation
-        self._outbox.drop_waiting()
-        for load in self._loads.values():
-            load.void()
+        """This process gives the model other weights, of which the scheduler may not know."""
+        self._leave()
 
     def adapter_changed(self, name: str) -> None:
         """Nothing: what is loaded of an adapter is compared with each run of blocks."""
@@ -98,6 +101,9 @@ class WorkerSide:
     def begin_step(self, jobs: Jobs) -> None:
         """Before a step writes anything: read no block any more that it may overwrite."""
         self._generation = jobs.generation
+        self._former_error = id(sys.exception())
+        if jobs.step != self._ended_step + 1:
+            self._leave()
         if jobs.drops_waiting:
             self._outbox.drop_waiting()
         for request_id in self._loads.keys() & set(jobs.voids):
@@ -134,7 +140,7 @@ class WorkerSide:
         All layers at once and not in `save_kv_layer`: on a CPU the copies take a few milliseconds.
         """
         self._end_pass()
-        if self._stores_shard and self._uses_pool:
+        if self._stores_shard and self._uses_pool and not self._has_failed:
             runs = [run for run in jobs.stores if self._has_adapter_of(run)]
             self._outbox.store(jobs.step, runs, is_sure=jobs.is_sure)
 
@@ -163,6 +169,8 @@ class WorkerSide:
 
     def report(self, jobs: Jobs) -> Report:
         """Return what the scheduler has to know of this step."""
+        if not self._has_failed:
+            self._ended_step = jobs.step
         stored = self._outbox.take_stored()
         refusals = self._outbox.take_refusals()
         return Report(jobs.step, refusals, {self._rank: stored} if stored else {}, self._left_generation)
@@ -175,9 +183,21 @@ class WorkerSide:
         self._loads.clear()
         self._outbox.close(CLOSING_S)
 
+    def _leave(self) -> None:
+        """Neither store nor load anything until the scheduler has keys of another generation."""
+        self._left_generation = self._generation
+        self._outbox.drop_waiting()
+        for load in self._loads.values():
+            load.void()
+
+    @property
+    def _has_failed(self) -> bool:
+        """Whether an error ends this step right now."""
+        return id(sys.exception()) != self._former_error
+
     @property
     def _uses_pool(self) -> bool:
-        """Whether the pool's client answers, and keys are of the weights that the model has."""
+        """Whether the pool's client answers, and the engine's KV is what keys of this generation say."""
         return not self._is_silent and self._generation != self._left_generation
 
     def _has_adapter_of(self, run: BlockRun) -> bool:
@@ -187,7 +207,7 @@ class WorkerSide:
     def _end_pass(self) -> None:
         """The forward pass is over: all that it waited for has arrived or failed."""
         loads, self._in_pass = self._in_pass, []
-        if loads and self._waited != set(self._group_of.values()):
+        if loads and self._waited != set(self._group_of.values()) and not self._has_failed:
             _log.warning(
                 "The model's layers do not wait for their KV: loads are waited for before each forward pass."
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from engines.vllm.worker import WorkerSide
 from hostlib.engine.space import KeyChain, KvSpace
 from tests.engines.vllm.engine_blocks import BlockPool, Request
 from tests.engines.vllm.engine_memory import KvOfModel, kv_of_all
-from tests.engines.vllm.engine_runner import RunnerModel
+from tests.engines.vllm.engine_runner import RunnerModel, StepFailedError
 from tests.engines.vllm.engine_scheduler import Scheduled, SchedulerModel
 from tests.engines.vllm.pool_in_hand import PoolInHand
 
@@ -90,7 +91,9 @@ class EngineModel:
             stores=stores,
             events=events,
             faults=EngineFaults(
-                recomputes_wrong=order == "v2", applies_others_adapters=applies_others_adapters
+                recomputes_wrong=order == "v2",
+                schedules_ahead=depth > 1,
+                applies_others_adapters=applies_others_adapters,
             ),
         )
         ranks = range(pool.space.tensor_parallel)
@@ -174,6 +177,20 @@ class EngineModel:
         self.side.weights_changed("sleep")
         for memory in self.memories:
             memory.content = {place: bytes(len(content)) for place, content in memory.content.items()}
+
+    def fail(self) -> None:
+        """A step raises an error. Whoever runs the engine aborts all requests, and goes on with it.
+
+        vLLM's own cache has the blocks of the step as if they had been computed.
+        """
+        step = self.scheduler.schedule()
+        self.runner.raises = True
+        with suppress(StepFailedError):
+            self.runner.execute(step)
+        self.runner.raises = False
+        self.scheduler.forget(step)
+        for name in self.unfinished():
+            self.abort(name)
 
     # The core's loop
 

@@ -13,6 +13,10 @@ from tests.engines.vllm.engine_memory import KvOfModel, kv_of, kv_of_all
 from tests.engines.vllm.engine_scheduler import Scheduled
 
 
+class StepFailedError(Exception):
+    """What a forward pass raises, as when memory runs out."""
+
+
 class RunnerModel:
     """All ranks of an engine."""
 
@@ -37,6 +41,8 @@ class RunnerModel:
         """Whether another connector's loads fail."""
         self.peer_lies = False
         """Whether another connector loads wrong KV, as that of another adapter, and says nothing."""
+        self.raises = False
+        """Whether forward passes raise an error before they compute anything."""
         self._lost: set[str] = set()
         """Requests that the V2 runner computes wrong from a failed load on until they start over."""
 
@@ -55,10 +61,20 @@ class RunnerModel:
         step.invalid |= self._load_of_peer(memory, step)
         if step.sync_loads:
             self._happen()
-        if step.counts:
-            for layer in self.layers:
-                worker.wait_for_layer(layer)
-            self._compute(memory, step)
+        try:
+            if step.counts:
+                for layer in self.layers:
+                    worker.wait_for_layer(layer)
+                self._compute(memory, step)
+        except StepFailedError:
+            if self._order != "v2":  # V1 does so whatever happens
+                self._end(worker, step)
+            raise
+        return self._end(worker, step)
+
+    def _end(self, worker: WorkerSide, step: Scheduled) -> set[str]:
+        """What follows the forward pass. Return the requests whose loads are over."""
+        jobs = step.jobs
         if not step.sync_loads:
             worker.start_loads(jobs)
         defers = self._order == "v1 with drafts" and bool(step.counts)
@@ -73,6 +89,8 @@ class RunnerModel:
 
     def _compute(self, memory: KvOfModel, step: Scheduled) -> None:
         """All requests write a layer before any of them reads it, so what they share comes first."""
+        if self.raises:
+            raise StepFailedError
         rows = []
         for name, count in step.counts.items():
             start = step.starts[name]

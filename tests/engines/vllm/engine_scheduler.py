@@ -109,6 +109,10 @@ class SchedulerModel:
         while self.running:
             self._preempt(self.running.pop(), drops_output=True)
 
+    def forget(self, step: Scheduled) -> None:
+        """A step raised an error, and there is no output of it."""
+        self._seen_steps += bool(step.counts)
+
     def _finish(self, request: Request, *, keeps_blocks: bool = False) -> None:
         for queue in (self.waiting, self.holding, self.running):
             if request in queue:

@@ -88,6 +88,37 @@ def test_nothing_is_stored_of_what_waited_while_the_engine_slept() -> None:
     assert stored.items() <= first.pool.objects.items()
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_nothing_is_stored_of_a_step_that_failed(order: str, depth: int, ranks: int) -> None:
+    """vLLM's V1 runner lets a connector store even then, and vLLM's own cache has the step's blocks."""
+    engine = EngineModel(PoolInHand(replace(SPACE, tensor_parallel=ranks)), order=order, depth=depth)
+    engine.add("a", PROMPT)
+    engine.fail()
+    engine.pool.happen()
+    assert not engine.pool.objects
+    engine.add("b", PROMPT)
+    engine.run()
+    assert not engine.pool.objects
+    engine.cache.reset()
+    engine.add("c", PROMPT)
+    engine.run()
+    check(engine)
+    assert len(engine.pool.objects) == 2 * 5 * ranks
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_error_that_was_there_before_a_step_is_none_of_it(order: str) -> None:
+    engine = EngineModel(PoolInHand(), order=order)
+    engine.add("a", PROMPT)
+    try:
+        raise ValueError
+    except ValueError:
+        engine.run()
+    assert len(engine.pool.objects) == 2 * 5
+
+
 def test_what_is_cached_of_an_adapter_is_not_stored_under_the_name_of_another_one_at_its_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -171,6 +202,23 @@ def test_a_request_does_not_go_on_with_what_another_one_was_to_compute_again(
     second.run()
     assert not second.scheduler.misled
     check(second)
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("budget", [12, 40])
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_nor_with_what_another_connector_could_not_load(background: bool, budget: int, steps: int) -> None:
+    engine = EngineModel(PoolInHand(), background=background, budget=budget)
+    engine.runner.peer_fails = True
+    engine.scheduler.peer_offers["owner"] = 4
+    engine.add("owner", [*PROMPT, 1, 2])
+    engine.add("other", [*PROMPT[:16], 2, 2, 2, 2, 2])
+    for _ in range(steps):
+        engine.step()
+    engine.abort("owner")
+    engine.run()
+    assert not engine.scheduler.misled
+    check(engine)
 
 
 @pytest.mark.parametrize("depth", [1, 2])

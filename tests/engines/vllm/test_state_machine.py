@@ -91,6 +91,12 @@ class Engines(RuleBasedStateMachine):
         if not any(request.state == "loading" for request in one.scheduler.requests.values()):
             one.sleep()
 
+    @rule(engine=st.sampled_from([0, 1]))
+    def fail(self, engine: int) -> None:
+        one = self.engines[engine]
+        if not any(request.state == "loading" for request in one.scheduler.requests.values()):
+            one.fail()
+
     @rule(engine=st.sampled_from([0, 1]), accepted=st.integers(0, 3))
     def accept(self, engine: int, accepted: int) -> None:
         self.engines[engine].scheduler.accepts = lambda drafts: accepted
