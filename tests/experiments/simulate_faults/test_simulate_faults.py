@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from commands.errors import OptionError
-from controller.config import DEFAULT_LIMITS, Limits
+from controller.config import Limits
+from emulator import control_plane
 from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
@@ -85,7 +86,8 @@ def test_a_machine_that_is_three_times_slower_plays_a_seed_alike(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meters, too, go by virtual time: here they let through less than is asked for."""
-    monkeypatch.setitem(DEFAULT_LIMITS, "node", Limits(400, 20, 20))
+    few = {"node": Limits(400, 20, 20)}
+    monkeypatch.setattr(control_plane, "limits_of_link", lambda role, rate_bit_s: few.get(role))
     faults = Fault(1.3, "restart_switch", (0,), 0.3), Fault(1.9, "restart_controller", (0,), 0.3)
     plan = replace(plans.make(9, OPERATIONS // 3), faults=faults)
     machine, controlled = Machine(), Machine()
@@ -118,6 +120,18 @@ def test_of_two_controllers_one_is_killed_and_the_other_goes_on(artifacts: Artif
     assert outcome.counts["chains"] > 0
     assert outcome.counts["pushed_blocks"] > 0
     assert "not_found_though_durable" not in outcome.counts
+
+
+@pytest.mark.parametrize("spines", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_over_leaves_and_spines_a_switch_that_restarts_breaks_no_promise(
+    artifacts: Artifacts, spines: int
+) -> None:
+    """The first leaf restarts, then the first spine."""
+    faults = Fault(1.3, "restart_switch", (0,), 0.2), Fault(2.0, "restart_switch", (2,), 0.2)
+    outcome = run(replace(plans.make(6, OPERATIONS), faults=faults, spines=spines), artifacts)
+    assert outcome.violations == ()
+    assert outcome.counts["pool_fragments"] > 0
+    assert outcome.counts["read"] > OPERATIONS / 10
 
 
 def test_a_disk_that_does_not_sync_is_noticed(artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,15 +188,16 @@ def test_what_is_no_plan_is_said_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts) -> None:
-    outcome = run(plans.make(plans.HARSH_EVERY, 5 * OPERATIONS), artifacts)
+@pytest.mark.parametrize("seed", [plans.HARSH_EVERY, plans.LEAF_SPINE_EVERY])
+def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts, seed: int) -> None:
+    outcome = run(plans.make(seed, 5 * OPERATIONS), artifacts)
     assert outcome.violations == ()
     assert outcome.counts["deleted"] > 5 * OPERATIONS / 20
     assert outcome.counts["read"] > 5 * OPERATIONS / 10
 
 
 def test_a_plan_that_was_written_is_read_alike(tmp_path: Path) -> None:
-    for seed in (1, plans.HARSH_EVERY):
+    for seed in (1, plans.HARSH_EVERY, plans.LEAF_SPINE_EVERY):
         plan = plans.make(seed, OPERATIONS)
         plan.write(tmp_path / "plan.json")
         assert plans.read(tmp_path / "plan.json") == plan
