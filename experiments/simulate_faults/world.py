@@ -13,6 +13,7 @@ from experiments.simulate_faults.control import Controllers, tenant_of
 from experiments.simulate_faults.network import HostPort, Network
 from experiments.simulate_faults.plan import NODES, STORES
 from experiments.simulate_faults.switch import SimulatedSwitch
+from experiments.simulate_faults.topology import FABRICS
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.client.pushed import PushedBlocks
@@ -26,8 +27,6 @@ from hostlib.storage.ssd import SsdTier
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from hostlib.storage.store import BlockStore
-from topologies.leafspine import leaf_spine
-from topologies.star import star
 
 if TYPE_CHECKING:
     from experiments.simulate_faults.plan import Plan
@@ -41,8 +40,6 @@ DRAM_BYTES: Final = 64 << 10
 SSD_BYTES: Final = 1 << 30
 SSD_BYTES_PER_S: Final = 10e6
 """A block of 8 fragments takes 0.4 ms to read."""
-LINK_BIT_S: Final = 160e6
-"""Says only how many requests a second a switch lets through: about as many as by default."""
 SECRETS: Final = {7: b"a secret of sixteen bytes or more", 8: b"another secret of sixteen bytes "}
 
 
@@ -111,8 +108,7 @@ class World:
         self.plan = plan
         self.seals = {tenant: Seal(tenant, secret) for tenant, secret in SECRETS.items()}
         self.random = random.Random(plan.seed)
-        size = NODES, STORES, LINK_BIT_S
-        self.fabric = leaf_spine(*size, leaves=2, spines=plan.spines) if plan.spines else star(*size)
+        self.fabric = FABRICS[plan.topology]()
         self.network = Network(plan.seed, self.fabric)
         clock_s = asyncio.get_running_loop().time
         self.network.switches = {

@@ -14,6 +14,8 @@ import pytest
 
 from commands.errors import OptionError
 from controller.config import Limits
+from controller.deletions import Deletions
+from controller.operations import Answer
 from emulator import control_plane
 from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
@@ -122,13 +124,10 @@ def test_of_two_controllers_one_is_killed_and_the_other_goes_on(artifacts: Artif
     assert "not_found_though_durable" not in outcome.counts
 
 
-@pytest.mark.parametrize("spines", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_over_leaves_and_spines_a_switch_that_restarts_breaks_no_promise(
-    artifacts: Artifacts, spines: int
-) -> None:
-    """The first leaf restarts, then the first spine."""
-    faults = Fault(1.3, "restart_switch", (0,), 0.2), Fault(2.0, "restart_switch", (2,), 0.2)
-    outcome = run(replace(plans.make(6, OPERATIONS), faults=faults, spines=spines), artifacts)
+@pytest.mark.parametrize("topology", [plans.RACKS, pytest.param(plans.LEAF_SPINE, marks=pytest.mark.slow)])
+def test_of_many_switches_those_that_restart_break_no_promise(artifacts: Artifacts, topology: str) -> None:
+    faults = Fault(1.3, "restart_switch", (0,), 0.2), Fault(2.0, "restart_switch", (3,), 0.2)
+    outcome = run(replace(plans.make(6, OPERATIONS), faults=faults, topology=topology), artifacts)
     assert outcome.violations == ()
     assert outcome.counts["pool_fragments"] > 0
     assert outcome.counts["read"] > OPERATIONS / 10
@@ -138,6 +137,25 @@ def test_a_disk_that_does_not_sync_is_noticed(artifacts: Artifacts, monkeypatch:
     monkeypatch.setattr(SimulatedDisk, "sync", lambda disk: None)
     outcome = run(plan_with(1), artifacts)
     assert any("was acknowledged as on" in text for text in outcome.violations)
+
+
+def obeyed_by_one(deletions: Deletions, switch: str, answer: Answer) -> None:
+    """What one switch has done counts for all."""
+    deletion = deletions._under_way.get(answer.message.sequence)
+    if deletion is not None:
+        deletion.untold.clear()
+        deletions._switches[deletion.switch]()
+
+
+@pytest.mark.parametrize("topology", [plans.RACKS, plans.LEAF_SPINE])
+def test_a_switch_that_is_not_told_of_deletions_is_noticed(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch, topology: str
+) -> None:
+    plan = replace(plans.make(2 * plans.MANY_SWITCHES_EVERY, 400), faults=(), topology=topology)
+    assert run(plan, artifacts).violations == ()
+    monkeypatch.setattr(Deletions, "obeyed", obeyed_by_one)
+    outcome = run(plan, artifacts)
+    assert any("read what was deleted" in text for text in outcome.violations)
 
 
 def test_a_reader_that_checks_no_tag_is_noticed(
@@ -188,7 +206,7 @@ def test_what_is_no_plan_is_said_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [plans.HARSH_EVERY, plans.LEAF_SPINE_EVERY])
+@pytest.mark.parametrize("seed", [plans.HARSH_EVERY, plans.MANY_SWITCHES_EVERY])
 def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts, seed: int) -> None:
     outcome = run(plans.make(seed, 5 * OPERATIONS), artifacts)
     assert outcome.violations == ()
@@ -197,7 +215,7 @@ def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts, seed: int) -> None
 
 
 def test_a_plan_that_was_written_is_read_alike(tmp_path: Path) -> None:
-    for seed in (1, plans.HARSH_EVERY, plans.LEAF_SPINE_EVERY):
+    for seed in (1, plans.HARSH_EVERY, plans.MANY_SWITCHES_EVERY):
         plan = plans.make(seed, OPERATIONS)
         plan.write(tmp_path / "plan.json")
         assert plans.read(tmp_path / "plan.json") == plan
