@@ -101,8 +101,8 @@ class Deletions:
         if wake is not None:
             wake()
 
-    def work(self, switch: str, now_s: float) -> list[ForgetWrite | DeletionDone]:
-        """Return what to send by a switch now."""
+    def work(self, switch: str, now_s: float, epoch: int) -> list[ForgetWrite | DeletionDone]:
+        """Return what to send by a switch now. `epoch` is that of the list of storage nodes."""
         if not self._under_way:
             return []
         made: list[ForgetWrite | DeletionDone] = []
@@ -115,7 +115,7 @@ class Deletions:
                         made.append(ForgetWrite(*one.write, number))
                 elif not one.untold and one.switch == switch:
                     del self._under_way[number]
-                    made.append(DeletionDone(*one.write, one.owner, one.sequence))
+                    made.append(DeletionDone(*one.write, one.owner, one.sequence, epoch))
         return made
 
     def due_s(self, switch: str) -> float:

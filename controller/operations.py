@@ -156,10 +156,13 @@ class DeletionDone:
     fragments: int
     destination: IPv4Address
     sequence: int
+    epoch: int
+    """Of the controller's list of storage nodes."""
 
     def message(self) -> wire.Message:
         """Return the packet as a message of the wire."""
-        return _deleted(self.key, self.content, self.fragments, wire.FLAG_HELD, self.sequence)
+        done = _deleted(self.key, self.content, self.fragments, wire.FLAG_HELD, self.sequence)
+        return done._replace(generation=self.epoch, epoch=self.epoch & 0xFF)
 
 
 @dataclass(frozen=True, slots=True)

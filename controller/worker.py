@@ -206,7 +206,7 @@ class SwitchWorker:
         self.pool.tick(now_s)
         if self._stores:
             self._membership.look(now_s, self._stores)
-        if deletions := self._deletions.work(self.name, now_s):
+        if deletions := self._deletions.work(self.name, now_s, self._membership.members.epoch):
             self.session.adapter.send(deletions)
         if announcements := self._announcements.poll(now_s):
             self.session.adapter.send(announcements)

@@ -59,21 +59,27 @@ def switch_configs(
 
     `tenants` by host.
     """
-    return tuple(_switch(network, artifacts, pool, name, tenants) for name in network.fabric.switches)
+    tls = _tls(network.certificates)
+    return tuple(
+        switch_config(network.fabric, name, artifacts, pool, tenants, network.address(name), tls)
+        for name in network.fabric.switches
+    )
 
 
-def _switch(
-    network: RunningNetwork,
+def switch_config(
+    fabric: Fabric,
+    name: str,
     artifacts: Artifacts,
     pool: PoolSize,
-    name: str,
     tenants: Mapping[str, tuple[int, ...]],
+    address: str = "",
+    tls: ClientTls | None = None,
 ) -> SwitchConfig:
-    fabric = network.fabric
+    """Return what the controller has to know of one switch, which it reaches at `address`."""
     return SwitchConfig(
         name=name,
         device_id=fabric.device_id(name),
-        grpc_address=network.address(name),
+        grpc_address=address,
         p4info=artifacts.p4info,
         device_config=artifacts.device_config,
         controller=_host(fabric.controller(name)),
@@ -84,7 +90,7 @@ def _switch(
         ),
         pool=pool,
         stores=tuple(fabric.hosts[name].ipv4 for name in fabric.answering),
-        tls=_tls(network.certificates),
+        tls=tls,
     )
 
 

@@ -1,7 +1,8 @@
 """make simulate-faults: whole systems with random faults, one after the other, in virtual time.
 
-Each seed is one run: 4 nodes, 4 storage nodes, a switch, a controller, all of it the real code. SEED=n or
-PLAN=file.json repeats one run exactly. HOURS=8 runs seed after seed on one core, and goes on where it ended.
+Each seed is one run: 4 nodes, 4 storage nodes, one switch or four, a controller, all of it the
+real code. SEED=n or PLAN=file.json repeats one run exactly. HOURS=8 runs seed after seed on one core, and
+goes on where it ended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Links between hosts and the switch that lose, reorder, repeat and damage, and can be cut, also one way.
+"""Links of hosts and switches that lose, reorder, repeat and damage, and can be cut, also one way.
 
 A datagram becomes the frame that a host would send. Its UDP checksum is left out (0: none), so that a flipped
 bit gets past it; in the first 32 bytes of the message, which only that checksum covers, a flipped bit is a
@@ -11,6 +11,7 @@ import asyncio
 import random
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from ipaddress import IPv4Address
 from itertools import groupby
 from operator import itemgetter
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from experiments.simulate_faults.switch import SimulatedSwitch
     from hostlib.protocol.wire import Buffer
     from hostlib.transport.transport import Receiver
+    from topologies.fabric import Endpoint, Fabric
 
 LINK_S: Final = 0.0001
 """From the switch to a host; what comes in this time arrives together."""
@@ -33,13 +35,13 @@ LATE_S: Final = 0.02
 """How much later what is reordered arrives, at most."""
 VERY_LATE_S: Final = 0.15
 """And what is late: longer than hosts wait before they ask again."""
+_ROUTER: Final = Mac(0x02_00_00_00_00_FE)
 _UDP_BYTES: Final = 8
 _IPV4_BYTES: Final = 20
 _PAYLOAD_AT: Final = 14 + _IPV4_BYTES + _UDP_BYTES
 _SOURCE: Final = slice(26, 30)
 _COVERED_AT: Final = 32
 """Of a message: what checksum and tag cover begins here."""
-_MAC_BASE: Final = 0x02_00_00_00_00_00
 
 
 class Rates:
@@ -55,7 +57,7 @@ class Rates:
 
 
 class Link:
-    """Between one host and the switch: what is wrong with it, whichever process the host runs."""
+    """Between one host and its switch: what is wrong with it, whichever process the host runs."""
 
     __slots__ = ("cut", "deaf", "longest_bytes", "lose", "mute", "slow_s")
 
@@ -71,64 +73,83 @@ class Link:
 
 
 class Network:
-    """One switch and the hosts at its ports."""
+    """Switches, and the hosts at their ports."""
 
-    def __init__(self, seed: int, delivered: Callable[[bytes], None] = lambda frame: None) -> None:
+    def __init__(
+        self, seed: int, fabric: Fabric, delivered: Callable[[bytes], None] = lambda frame: None
+    ) -> None:
         """`delivered` hears of each frame that reaches a host."""
         self.rates = Rates()
         self.frames = 0
-        self.switch: SimulatedSwitch | None = None
-        self._ports: dict[int, HostPort] = {}
-        self._links: dict[int, Link] = {}
+        self.switches: dict[str, SimulatedSwitch] = {}
+        """By name; whoever makes the network adds them."""
+        self._fabric = fabric
+        self._peers = {
+            (switch, port.number): port.peer for switch in fabric.switches for port in fabric.ports(switch)
+        }
+        self._ports: dict[str, HostPort] = {}
+        self._links: dict[str, Link] = {}
         self._random = random.Random(seed)
         self._delivered = delivered
         self._views = not native.core().is_compiled
 
-    def port(self, number: int, address: str) -> HostPort:
+    def port(self, host: str) -> HostPort:
         """Return the port of a host; one that was there before hears nothing any more."""
-        link = self._links.setdefault(number, Link())
-        self._ports[number] = HostPort(self, number, address, link)
-        return self._ports[number]
+        link = self._links.setdefault(host, Link())
+        (switch,) = self._fabric.graph.adj[host]
+        self._ports[host] = HostPort(self, self._fabric.hosts[host], switch, link)
+        return self._ports[host]
 
     def send(self, port: HostPort, frames: Sequence[bytes]) -> None:
-        """Send from a host to the switch."""
+        """Send from a host to its switch."""
         link = port.link
-        if self.switch is None or self._ports[port.number] is not port or link.cut or link.mute:
+        if self._ports[port.name] is not port or link.cut or link.mute:
             return
         self.frames += len(frames)
         frames = [frame for frame in frames if len(frame) <= link.longest_bytes]
-        if self.rates.calm and not link.lose:
-            self.switch.receive(port.number, frames)
-            return
-        loop = asyncio.get_running_loop()
-        for frame, delay_s in self._suffer(frames, link.lose):
-            if delay_s:
-                loop.call_later(delay_s, self.switch.receive, port.number, [frame])
-            else:
-                self.switch.receive(port.number, [frame])
+        self._carry(frames, self._entrance(port.name, port.switch), link.lose)
 
-    def transmit(self, number: int, frame: bytes) -> None:
-        """Send from the switch to a host."""
-        port = self._ports.get(number)
+    def transmit(self, switch: str, number: int, frame: bytes) -> None:
+        """Send from a port of a switch to the host or the switch that is there."""
+        peer = self._peers.get((switch, number), "")
+        if peer in self.switches:
+            self._carry([frame], self._entrance(switch, peer))
+            return
+        port = self._ports.get(peer)
         if port is None:
             return
         link = port.link
-        if link.cut or link.deaf or len(frame) > link.longest_bytes:
-            return
-        if self.rates.calm and not link.slow_s and not link.lose:
-            port.arrive(frame)
+        if not (link.cut or link.deaf or len(frame) > link.longest_bytes):
+            self._carry([frame], port.arrive, link.lose, link.slow_s)
+
+    def _entrance(self, origin: str, switch: str) -> Callable[[Sequence[bytes]], None]:
+        """Return what takes frames that a host or switch sends to a switch."""
+        return partial(
+            self.switches[switch].receive, self._fabric.graph.edges[origin, switch]["ports"][switch]
+        )
+
+    def _carry(
+        self,
+        frames: Sequence[bytes],
+        arrive: Callable[[Sequence[bytes]], None],
+        lose: float = 0.0,
+        slow_s: float = 0.0,
+    ) -> None:
+        """Take frames over a link that loses such a share of its own, and is so slow."""
+        if self.rates.calm and not slow_s and not lose:
+            arrive(frames)
             return
         loop = asyncio.get_running_loop()
-        for damaged, delay_s in self._suffer([frame], link.lose):
-            if delay_s or link.slow_s:
-                loop.call_later(delay_s + link.slow_s, port.arrive, damaged)
+        for frame, delay_s in self._suffer(frames, lose):
+            if delay_s or slow_s:
+                loop.call_later(delay_s + slow_s, arrive, [frame])
             else:
-                port.arrive(damaged)
+                arrive([frame])
 
     def deliver(self, port: HostPort, frames: Sequence[bytes]) -> None:
         """All that came in a moment, to the host that is there by now."""
         receiver = port.receiver
-        if receiver is None or self._ports[port.number] is not port or port.link.cut:
+        if receiver is None or self._ports[port.name] is not port or port.link.cut:
             return
         for source, run in groupby(frames, key=itemgetter(_SOURCE)):  # a kernel hands these over together
             receiver(_address(source), [self._payload(frame) for frame in run])
@@ -169,11 +190,11 @@ class Network:
 class HostPort:
     """A `hostlib.transport.transport.Transport`."""
 
-    def __init__(self, network: Network, number: int, address: str, link: Link) -> None:
-        self.number, self.address, self.link = number, address, link
+    def __init__(self, network: Network, host: Endpoint, switch: str, link: Link) -> None:
+        self.name, self.address, self.switch, self.link = host.name, str(host.ipv4), switch, link
         self.receiver: Receiver | None = None
         self.queued_bytes = 0
-        self._network = network
+        self._network, self._host = network, host
         self._heads: dict[tuple[str, int], bytes] = {}
         self._arriving: list[bytes] = []
 
@@ -185,11 +206,11 @@ class HostPort:
         """See Transport."""
         self._network.send(self, [self._head(address, len(data)) + data for data in datagrams])
 
-    def arrive(self, frame: bytes) -> None:
-        """Take a frame that comes from the switch."""
+    def arrive(self, frames: Sequence[bytes]) -> None:
+        """Take frames that come from the switch."""
         if not self._arriving:
             asyncio.get_running_loop().call_later(LINK_S, self._deliver)
-        self._arriving.append(frame)
+        self._arriving += frames
 
     def _deliver(self) -> None:
         frames, self._arriving = self._arriving, []
@@ -198,23 +219,16 @@ class HostPort:
     def _head(self, address: str, payload_bytes: int) -> bytes:
         head = self._heads.get((address, payload_bytes))
         if head is None:
-            head = self._heads[address, payload_bytes] = _headers(
-                self.number, self.address, address, payload_bytes
-            )
+            head = self._heads[address, payload_bytes] = _headers(self._host, address, payload_bytes)
         return head
 
 
-def mac(number: int) -> Mac:
-    """Return the address of the host at a port."""
-    return Mac(_MAC_BASE + number)
-
-
-def _headers(number: int, source: str, destination: str, payload_bytes: int) -> bytes:
+def _headers(source: Endpoint, destination: str, payload_bytes: int) -> bytes:
     udp_bytes = _UDP_BYTES + payload_bytes
-    ends = IPv4Address(source).packed + IPv4Address(destination).packed
+    ends = source.ipv4.packed + IPv4Address(destination).packed
     ipv4 = struct.pack(">BBHHHBBH", 0x45, 0, _IPV4_BYTES + udp_bytes, 0, 0, 64, 17, 0) + ends
     ipv4 = ipv4[:10] + struct.pack(">H", internet_checksum(ipv4)) + ipv4[12:]
-    ethernet = mac(0xFE).packed + mac(number).packed + b"\x08\x00"
+    ethernet = _ROUTER.packed + Mac.parse(source.mac).packed + b"\x08\x00"
     return ethernet + ipv4 + struct.pack(">HHHH", wire.KV_PORT, wire.KV_PORT, udp_bytes, 0)
 
 

@@ -45,6 +45,10 @@ HARSH: Final = Load(40, 2.0, 0, 0.12, 0.1)
 """Blocks are written and deleted again and again."""
 HARSH_EVERY: Final = 4
 """One of this many seeds is harsh: nearly all the time frames come late, or twice."""
+STAR, LEAF_SPINE, RACKS = TOPOLOGIES = ("star", "leafspine", "racks")
+"""See `experiments.simulate_faults.topology`."""
+MANY_SWITCHES_EVERY: Final = 2 * HARSH_EVERY
+"""And one of this many, which is harsh, has more than one switch."""
 LATE: Final = 0.2
 TWICE: Final = 0.3
 LIFETIMES_S: Final = (1, 2, 3)
@@ -101,6 +105,8 @@ class Plan:
     """Of the list of members."""
     operations: tuple[Operation, ...]
     faults: tuple[Fault, ...]
+    topology: str = STAR
+    """One of TOPOLOGIES."""
 
     def write(self, path: Path) -> None:
         """Write the plan as JSON, for `read`."""
@@ -114,7 +120,7 @@ def read(path: Path) -> Plan:
         given: dict[str, Any] = json.loads(path.read_text())
         operations = tuple(Operation(**one) for one in given["operations"])
         faults = tuple(Fault(**{**one, "targets": tuple(one["targets"])}) for one in given["faults"])
-        return Plan(given["seed"], given["replicas"], operations, faults)
+        return Plan(given["seed"], given["replicas"], operations, faults, given["topology"])
     except (KeyError, TypeError, ValueError) as error:
         raise OptionError(f"PLAN {path}: no plan of this program ({error})") from None
 
@@ -126,7 +132,9 @@ def make(seed: int, operations: int) -> Plan:
     made = tuple(_operations(rng, operations, replicas, HARSH if is_harsh else USUAL))
     end_s = made[-1].at_s if made else 0.0
     faults = _faults(rng, end_s) + (_late_frames(rng, end_s) if is_harsh else [])
-    return Plan(seed, replicas, made, tuple(sorted(faults, key=lambda fault: fault.at_s)))
+    at, rest = divmod(seed, MANY_SWITCHES_EVERY)
+    topology = STAR if rest else (LEAF_SPINE, RACKS)[at % 2]
+    return Plan(seed, replicas, made, tuple(sorted(faults, key=lambda fault: fault.at_s)), topology)
 
 
 def _operations(rng: random.Random, count: int, replicas: int, load: Load) -> list[Operation]:

@@ -348,7 +348,8 @@ class Player:
         self._later(fault, mend)
 
     def _restart_switch(self, fault: Fault) -> None:
-        switch = self._world.switch
+        switches = list(self._world.network.switches.values())
+        switch = switches[fault.targets[0] % len(switches)]
         switch.stop()
         self._later(fault, lambda: setattr(switch, "up", True))
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from v1model.backend import CompiledProgram
     from v1model.dataplane import DigestConfig, Output
 
-DEVICE_ID = 1
 Transmit = Callable[[int, bytes], None]
 """Of a port and a frame."""
 
@@ -62,13 +61,13 @@ class _Plane(Switch):
 class SimulatedSwitch:
     """One switch. `transmit` takes what leaves it; `clock_s` is the time that the program sees."""
 
-    def __init__(self, transmit: Transmit, clock_s: Callable[[], float]) -> None:
+    def __init__(self, device_id: int, transmit: Transmit, clock_s: Callable[[], float]) -> None:
         self.up = True
         self.plane: _Plane | None = None
         self.pipeline: Pipeline | None = None
-        self._transmit, self._clock_s = transmit, clock_s
+        self._device_id, self._transmit, self._clock_s = device_id, transmit, clock_s
         self._clients: dict[Stream, InProcessClient] = {}
-        self.arbitration = Arbitration(DEVICE_ID)
+        self.arbitration = Arbitration(device_id)
 
     def receive(self, port: int, frames: Iterable[bytes]) -> None:
         """Frames came in at a port; a switch without a program drops them."""
@@ -90,7 +89,7 @@ class SimulatedSwitch:
         self.up = False
         self.remove()
         clients, self._clients = self._clients, {}
-        self.arbitration = Arbitration(DEVICE_ID)
+        self.arbitration = Arbitration(self._device_id)
         for client in clients.values():
             client.ended.set()
 

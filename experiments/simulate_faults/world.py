@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from controller.p4_constants import SLOT_CHECK
-from experiments.simulate_faults.control import ADDRESS, Controllers, switch_config, tenant_of
+from experiments.simulate_faults.control import Controllers, tenant_of
 from experiments.simulate_faults.network import HostPort, Network
 from experiments.simulate_faults.plan import NODES, STORES
 from experiments.simulate_faults.switch import SimulatedSwitch
+from experiments.simulate_faults.topology import FABRICS
 from hostlib.client.client import Client
 from hostlib.client.client_options import ClientOptions
 from hostlib.client.pushed import PushedBlocks
@@ -45,7 +47,8 @@ class Store:
     """A storage node: its disk outlives it."""
 
     def __init__(self, world: World, index: int) -> None:
-        self.number, self.address = 1 + index, f"10.0.1.{1 + index}"
+        self.name = world.fabric.stores[index]
+        self.address = str(world.fabric.hosts[self.name].ipv4)
         self.disk = SimulatedDisk(seed=world.plan.seed * STORES + index)
         self.slow_s = 0.0
         self._disk_slower = 1.0
@@ -57,11 +60,13 @@ class Store:
     def start(self) -> None:
         """On what the disk has."""
         world = self._world
-        self.port = world.network.port(self.number, self.address)
+        self.port = world.network.port(self.name)
         ssd = SsdTier(self.disk, SSD_BYTES, run=self._commit)
         stones = Tombstones(asyncio.get_running_loop().time)
         store = BlockStore(DRAM_BYTES, ssd, derivation(world.seals[7]), tombstones=stones)
-        options = StorageOptions(self.address, ssd_bytes_per_s=SSD_BYTES_PER_S, controller=ADDRESS)
+        options = StorageOptions(
+            self.address, ssd_bytes_per_s=SSD_BYTES_PER_S, controller=world.controller_of(self.name)
+        )
         self._blocks = store
         self.node = StorageNode(self.port, store, options, world.members)
         self.slow_down_disk(self._disk_slower)
@@ -103,14 +108,18 @@ class World:
         self.plan = plan
         self.seals = {tenant: Seal(tenant, secret) for tenant, secret in SECRETS.items()}
         self.random = random.Random(plan.seed)
-        self.network = Network(plan.seed)
+        self.fabric = FABRICS[plan.topology]()
+        self.network = Network(plan.seed, self.fabric)
+        clock_s = asyncio.get_running_loop().time
+        self.network.switches = {
+            name: SimulatedSwitch(self.fabric.device_id(name), partial(self.network.transmit, name), clock_s)
+            for name in self.fabric.switches
+        }
         self.stores = [Store(self, index) for index in range(STORES)]
         self.members = Members.of([store.address for store in self.stores], plan.replicas)
-        self.switch = SimulatedSwitch(self.network.transmit, asyncio.get_running_loop().time)
-        self.network.switch = self.switch
-        nodes = {self._port_of(node): self._address_of(node) for node in range(NODES)}
-        config = switch_config(artifacts, {store.number: store.address for store in self.stores}, nodes)
-        self.controllers = Controllers(config, plan.replicas, self.switch, plan.seed)
+        self.controllers = Controllers(
+            self.fabric, artifacts, plan.replicas, self.network.switches, plan.seed
+        )
         self.ports: list[HostPort] = []
         self.pushed: list[PushedBlocks] = []
         self.clients = [self._client(node) for node in range(NODES)]
@@ -119,7 +128,11 @@ class World:
 
     def tenant(self, node: int) -> int:
         """Return the tenant of a node."""
-        return tenant_of(self._port_of(node))
+        return tenant_of(node)
+
+    def controller_of(self, host: str) -> str:
+        """Return the address under which a host reaches the controller."""
+        return str(self.fabric.controller_of(host).ipv4)
 
     def restart_client(self, node: int) -> None:
         """Of a node that was killed, or is."""
@@ -138,11 +151,12 @@ class World:
 
     def flip_slot(self) -> None:
         """Flip a bit of a pool's slot."""
-        plane, control = self.switch.plane, self.controllers.last
+        switch = self.random.choice(self.fabric.switches)
+        plane, control = self.network.switches[switch].plane, self.controllers.last
         if plane is None or control is None:
             return
         name = self.random.choice((SLOT_CHECK, "ingress.pool.slot_cell_0", "ingress.pool.slot_tag"))
-        base = self.random.choice([one.base_slot for one in control.resident.values()] or [0])
+        base = self.random.choice([one.base_slot for one in control.resident(switch).values()] or [0])
         bit = 1 << self.random.randrange(48 if name == SLOT_CHECK else 128)
         plane.set_register(name, base, plane.register(name, base) ^ bit)
 
@@ -181,26 +195,21 @@ class World:
         for store in self.stores:
             if store.node is not None:
                 store.node.crash()
-        self.switch.remove()
+        for switch in self.network.switches.values():
+            switch.remove()
 
     def _client(self, node: int) -> Client:
-        number, address = self._port_of(node), self._address_of(node)
-        port = self.network.port(number, address)
+        name = self.fabric.nodes[node]
+        port = self.network.port(name)
         self.ports[node : node + 1] = [port]
         options = ClientOptions(
-            controller=ADDRESS, new_content=lambda: self.random.getrandbits(64) or 1, latencies_kept=1
+            controller=self.controller_of(name),
+            new_content=lambda: self.random.getrandbits(64) or 1,
+            latencies_kept=1,
         )
-        seal = self.seals[tenant_of(number)]
+        seal = self.seals[tenant_of(node)]
         self.pushed[node : node + 1] = [PushedBlocks(seal, lambda key: False, lambda key: None)]
         return Client(port, self.members, seal, options, self.pushed[node])
-
-    @staticmethod
-    def _port_of(node: int) -> int:
-        return 1 + STORES + node
-
-    @staticmethod
-    def _address_of(node: int) -> str:
-        return f"10.0.0.{1 + node}"
 
 
 def _is_back(joining: Joining) -> bool:

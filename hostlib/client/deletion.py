@@ -5,7 +5,8 @@ says which writes of the block there are, and what it takes to prove that they a
 (`hostlib.protocol.seal.Seal.proof`). Then every storage node is told to forget each of them. All that are not
 down must say so: who is away copies from them what was deleted before it gives anything away again. It can't
 learn so of a write that only nodes which are down hold, as nobody else could say which that is: where there
-may be one, the deletion fails.
+may be one, the deletion fails. Last the controller has the pools of all switches forget the writes. If it
+goes by another list, by which others may be there, all begins anew until the two lists agree.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ class _Deletion:
     """Whether the pool, or a home behind it, has said what it holds."""
     epochs: set[int] = field(default_factory=set)
     """Of the lists of those who obeyed, as messages carry them."""
+    is_disputed: bool = False
+    """Whether the controller has said that it goes by another list: by an earlier one, too, if its clock was
+    set back."""
 
 
 class Deletions:
@@ -87,11 +91,10 @@ class Deletions:
         async with self._turns:
             deletion = _Deletion(block)
             until_s = self._exchange.loop.time() + 2 * PATIENCE_S
-            while not self._is_done(deletion):
+            while not (self._is_done(deletion) and await self._controller_agrees(deletion)):
                 if self._exchange.loop.time() > until_s:
                     raise TransferTimeoutError(block.key, "the list of storage nodes changes all the time")
                 await self._round(deletion)
-            await self._together(self._tell_controller(deletion, stone) for stone in deletion.stones)
         self._check_homes(deletion)
         self._exchange.stats.blocks_deleted += bool(deletion.stones)
         return bool(deletion.stones)
@@ -238,6 +241,11 @@ class Deletions:
         if reply.epoch:
             deletion.epochs.add(reply.epoch)
 
+    async def _controller_agrees(self, deletion: _Deletion) -> bool:
+        """Have all pools forget what was found; return whether nobody else is up by the controller's list."""
+        await self._together(self._tell_controller(deletion, stone) for stone in deletion.stones)
+        return not deletion.is_disputed and self._is_done(deletion)
+
     async def _tell_controller(self, deletion: _Deletion, stone: Tombstone) -> None:
         """Have the pools of all switches forget a write: those that no storage node's answer passed, too. A
         controller that does not answer is counted, and not waited for."""
@@ -256,9 +264,11 @@ class Deletions:
             return delete_message(stone, deletion.stones[stone], self._exchange.numbers.take())
 
         try:
-            await self._ask(deletion.block.key, controller, encode, takes, POOLS_S)
+            reply = await self._ask(deletion.block.key, controller, encode, takes, POOLS_S)
         except TransferTimeoutError:
             self._exchange.stats.pools_untold += 1
+            return
+        deletion.is_disputed = reply is not None and reply.generation != self._exchange.members.epoch
 
     async def _ask(
         self,

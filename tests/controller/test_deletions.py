@@ -11,6 +11,7 @@ from hostlib.protocol import wire
 
 NODE, OTHER = IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")
 KEY, TENANT, CONTENT, FRAGMENTS = bytes(range(16)), 5, 77, 4
+EPOCH = 400_000_930
 BLOCK = block_id(TENANT, KEY)
 TOLD = ForgetWrite(BLOCK, CONTENT, FRAGMENTS, 1)
 
@@ -40,18 +41,19 @@ def test_every_switch_forgets_it_before_who_asked_is_told() -> None:
     deletions.asked("s1", asked(), 0.0)
     assert woken == ["s1", "s2", "s3"]
     for name in ("s1", "s2", "s3"):
-        assert deletions.work(name, 0.0) == [TOLD]
+        assert deletions.work(name, 0.0, EPOCH) == [TOLD]
     deletions.obeyed("s2", obeyed())
     deletions.obeyed("s1", obeyed())
-    assert not deletions.work("s1", 0.0)
+    assert not deletions.work("s1", 0.0, EPOCH)
     deletions.obeyed("s3", obeyed())
     assert woken[3:] == ["s1"]
-    (done,) = deletions.work("s1", 0.0)
+    (done,) = deletions.work("s1", 0.0, EPOCH)
     assert isinstance(done, DeletionDone)
     message = done.message()
     assert (done.destination, message.op, message.flags) == (NODE, wire.OP_DELETED, wire.FLAG_HELD)
     assert (message.key, message.tenant, message.content, message.sequence) == (KEY, TENANT, CONTENT, 9)
-    assert not deletions.work("s1", 0.0)
+    assert (message.generation, message.epoch) == (EPOCH, EPOCH % 256)
+    assert not deletions.work("s1", 0.0, EPOCH)
 
 
 def test_what_a_switch_did_for_another_host_counts_for_nobody_else() -> None:
@@ -60,24 +62,25 @@ def test_what_a_switch_did_for_another_host_counts_for_nobody_else() -> None:
     deletions, _ = make()
     deletions.asked("s2", asked(OTHER), 0.0)
     for name in ("s1", "s2"):
-        for told in deletions.work(name, 0.0):
+        for told in deletions.work(name, 0.0, EPOCH):
             deletions.obeyed(name, obeyed(told))
     deletions.asked("s1", asked(NODE), 1.0)
-    (told,) = deletions.work("s1", 1.0)
+    (told,) = deletions.work("s1", 1.0, EPOCH)
     assert isinstance(told, ForgetWrite)
-    for late in deletions.work("s3", 1.0):
+    for late in deletions.work("s3", 1.0, EPOCH):
         deletions.obeyed("s3", obeyed(late))
-    assert [one.destination for one in deletions.work("s2", 1.0) if isinstance(one, DeletionDone)] == [OTHER]
-    assert not deletions.work("s1", 1.0)
+    made = deletions.work("s2", 1.0, EPOCH)
+    assert [one.destination for one in made if isinstance(one, DeletionDone)] == [OTHER]
+    assert not deletions.work("s1", 1.0, EPOCH)
 
 
 def test_a_switch_that_says_nothing_is_told_again() -> None:
     deletions, _ = make()
     deletions.asked("s1", asked(), 0.0)
-    assert deletions.work("s2", 0.0) == [TOLD]
+    assert deletions.work("s2", 0.0, EPOCH) == [TOLD]
     assert deletions.due_s("s2") == AGAIN_S
-    assert not deletions.work("s2", AGAIN_S / 2)
-    assert deletions.work("s2", AGAIN_S) == [TOLD]
+    assert not deletions.work("s2", AGAIN_S / 2, EPOCH)
+    assert deletions.work("s2", AGAIN_S, EPOCH) == [TOLD]
 
 
 def test_all_who_ask_are_told_each_by_its_own_switch() -> None:
@@ -85,10 +88,10 @@ def test_all_who_ask_are_told_each_by_its_own_switch() -> None:
     deletions.asked("s1", asked(), 0.0)
     deletions.asked("s2", asked(OTHER), 0.0)
     for name in ("s1", "s2", "s3"):
-        for told in deletions.work(name, 0.0):
+        for told in deletions.work(name, 0.0, EPOCH):
             deletions.obeyed(name, obeyed(told))
-    assert not deletions.work("s3", 0.0)
-    destinations = [one.destination for name in ("s1", "s2") for one in deletions.work(name, 0.0)]
+    assert not deletions.work("s3", 0.0, EPOCH)
+    destinations = [one.destination for name in ("s1", "s2") for one in deletions.work(name, 0.0, EPOCH)]
     assert destinations == [NODE, OTHER]
 
 
@@ -96,8 +99,8 @@ def test_what_no_switch_answers_is_given_up_and_the_number_is_bounded() -> None:
     deletions, _ = make()
     for content in range(1, MAX_UNDER_WAY + 10):
         deletions.asked("s1", asked(content=content), 0.0)
-    assert len(deletions.work("s1", 0.0)) == MAX_UNDER_WAY
-    assert not deletions.work("s2", GIVEN_UP_S)
+    assert len(deletions.work("s1", 0.0, EPOCH)) == MAX_UNDER_WAY
+    assert not deletions.work("s2", GIVEN_UP_S, EPOCH)
     assert deletions.due_s("s2") == float("inf")
     deletions.obeyed("s1", obeyed())  # late
 
@@ -107,7 +110,7 @@ def test_who_asks_for_as_many_as_there_may_be_keeps_nobody_else_out() -> None:
     for content in range(1, MAX_UNDER_WAY + 1):
         deletions.asked("s1", asked(content=content), 0.0)
     deletions.asked("s1", asked(OTHER, content=99_999), 0.0)
-    told = [one.content for one in deletions.work("s1", 0.0)]
+    told = [one.content for one in deletions.work("s1", 0.0, EPOCH)]
     assert len(told) == MAX_UNDER_WAY
     assert 99_999 in told
     assert 1 not in told
@@ -117,4 +120,4 @@ def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
     deletions, woken = make()
     deletions.obeyed("s1", obeyed())
     assert not woken
-    assert not deletions.work("s1", 0.0)
+    assert not deletions.work("s1", 0.0, EPOCH)

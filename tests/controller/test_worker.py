@@ -279,3 +279,4 @@ def test_a_node_that_deleted_a_block_is_told_when_the_switch_has_forgotten_it() 
     worker.step(0)
     (done,) = [packet for packet in world.adapter.packets if isinstance(packet, DeletionDone)]
     assert (done.destination, done.message().content, done.sequence) == (NODE, 8, 3)
+    assert done.message().generation == membership.members.epoch

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from commands.errors import OptionError
-from controller.config import DEFAULT_LIMITS, Limits
+from controller.config import Limits
+from controller.deletions import Deletions
+from controller.operations import Answer
+from emulator import control_plane
 from emulator.result import PROGRAM
 from experiments.simulate_faults import plan as plans
 from experiments.simulate_faults.control import DEFINES
@@ -85,7 +88,8 @@ def test_a_machine_that_is_three_times_slower_plays_a_seed_alike(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meters, too, go by virtual time: here they let through less than is asked for."""
-    monkeypatch.setitem(DEFAULT_LIMITS, "node", Limits(400, 20, 20))
+    few = {"node": Limits(400, 20, 20)}
+    monkeypatch.setattr(control_plane, "limits_of_link", lambda role, rate_bit_s: few.get(role))
     faults = Fault(1.3, "restart_switch", (0,), 0.3), Fault(1.9, "restart_controller", (0,), 0.3)
     plan = replace(plans.make(9, OPERATIONS // 3), faults=faults)
     machine, controlled = Machine(), Machine()
@@ -120,10 +124,38 @@ def test_of_two_controllers_one_is_killed_and_the_other_goes_on(artifacts: Artif
     assert "not_found_though_durable" not in outcome.counts
 
 
+@pytest.mark.parametrize("topology", [plans.RACKS, pytest.param(plans.LEAF_SPINE, marks=pytest.mark.slow)])
+def test_of_many_switches_those_that_restart_break_no_promise(artifacts: Artifacts, topology: str) -> None:
+    faults = Fault(1.3, "restart_switch", (0,), 0.2), Fault(2.0, "restart_switch", (3,), 0.2)
+    outcome = run(replace(plans.make(6, OPERATIONS), faults=faults, topology=topology), artifacts)
+    assert outcome.violations == ()
+    assert outcome.counts["pool_fragments"] > 0
+    assert outcome.counts["read"] > OPERATIONS / 10
+
+
 def test_a_disk_that_does_not_sync_is_noticed(artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedDisk, "sync", lambda disk: None)
     outcome = run(plan_with(1), artifacts)
     assert any("was acknowledged as on" in text for text in outcome.violations)
+
+
+def obeyed_by_one(deletions: Deletions, switch: str, answer: Answer) -> None:
+    """What one switch has done counts for all."""
+    deletion = deletions._under_way.get(answer.message.sequence)
+    if deletion is not None:
+        deletion.untold.clear()
+        deletions._switches[deletion.switch]()
+
+
+@pytest.mark.parametrize("topology", [plans.RACKS, plans.LEAF_SPINE])
+def test_a_switch_that_is_not_told_of_deletions_is_noticed(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch, topology: str
+) -> None:
+    plan = replace(plans.make(2 * plans.MANY_SWITCHES_EVERY, 400), faults=(), topology=topology)
+    assert run(plan, artifacts).violations == ()
+    monkeypatch.setattr(Deletions, "obeyed", obeyed_by_one)
+    outcome = run(plan, artifacts)
+    assert any("read what was deleted" in text for text in outcome.violations)
 
 
 def test_a_reader_that_checks_no_tag_is_noticed(
@@ -174,15 +206,16 @@ def test_what_is_no_plan_is_said_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts) -> None:
-    outcome = run(plans.make(plans.HARSH_EVERY, 5 * OPERATIONS), artifacts)
+@pytest.mark.parametrize("seed", [plans.HARSH_EVERY, plans.MANY_SWITCHES_EVERY])
+def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts, seed: int) -> None:
+    outcome = run(plans.make(seed, 5 * OPERATIONS), artifacts)
     assert outcome.violations == ()
     assert outcome.counts["deleted"] > 5 * OPERATIONS / 20
     assert outcome.counts["read"] > 5 * OPERATIONS / 10
 
 
 def test_a_plan_that_was_written_is_read_alike(tmp_path: Path) -> None:
-    for seed in (1, plans.HARSH_EVERY):
+    for seed in (1, plans.HARSH_EVERY, plans.MANY_SWITCHES_EVERY):
         plan = plans.make(seed, OPERATIONS)
         plan.write(tmp_path / "plan.json")
         assert plans.read(tmp_path / "plan.json") == plan

@@ -22,11 +22,12 @@ from hostlib.protocol.errors import (
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.tombstones import Tombstone
 from tests.asynchronous import in_virtual_time, until
-from tests.hostlib.deletions import DOWN, UP, is_found, write_at
+from tests.hostlib.deletions import DOWN, UP, absent_home, is_found, write_at
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, TENANT, place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, key, ref
 
+CONTROLLER = "10.255.255.254"
 pytestmark = pytest.mark.usefixtures("either_core")
 
 
@@ -262,17 +263,18 @@ async def test_deletions_at_once_are_bounded_and_all_end() -> None:
 @pytest.mark.parametrize("answers", [False, True])
 @in_virtual_time
 async def test_a_controller_is_asked_for_the_pools_of_all_switches(answers: bool) -> None:
-    controller = "10.255.255.254"
-    world = World(replicas=2, options=ClientOptions(controller=controller))
+    world = World(replicas=2, options=ClientOptions(controller=CONTROLLER))
     world.announce(UP, UP, UP)
-    port = world.network.port(controller)
+    port = world.network.port(CONTROLLER)
 
     def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
         for datagram in datagrams:
             asked = wire.decode(bytes(datagram))
             if asked.op == wire.OP_DELETE and answers:
                 assert not world.holders(1)  # the storage nodes were first
-                done = asked._replace(op=wire.OP_DELETED, flags=wire.FLAG_HELD)
+                done = asked._replace(
+                    op=wire.OP_DELETED, flags=wire.FLAG_HELD, generation=world.members.epoch
+                )
                 port.send(source, [wire.encode(done)])
 
     port.set_receiver(answer)
@@ -280,7 +282,53 @@ async def test_a_controller_is_asked_for_the_pools_of_all_switches(answers: bool
     assert await world.client.delete(ref(1))
     assert world.client.stats.pools_untold == (not answers)
     told = {to for to, _ in world.sent(NODE, wire.OP_DELETE)}
-    assert told == {controller, *world.stores}
+    assert told == {CONTROLLER, *world.stores}
+
+
+def controller_by_list(world: World, epochs: list[int]) -> None:
+    """A controller that answers each DELETE by the next of these lists, by the last again and again, and not
+    at all by list 0."""
+    port = world.network.port(CONTROLLER)
+
+    def answer(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        for asked in map(wire.decode, map(bytes, datagrams)):
+            if asked.op == wire.OP_DELETE and (epoch := epochs.pop(0) if epochs[1:] else epochs[0]):
+                done = asked._replace(op=wire.OP_DELETED, flags=wire.FLAG_HELD, generation=epoch)
+                port.send(source, [wire.encode(done)])
+
+    port.set_receiver(answer)
+
+
+@in_virtual_time
+async def test_who_is_up_by_the_controllers_earlier_list_deletes_it_too() -> None:
+    """The clock of a controller was set back: its lists come before the one that the node goes by."""
+    world = World(replicas=3, options=ClientOptions(controller=CONTROLLER))
+    await world.client.put(ref(1), content(1), replicas=3)
+    earlier = world.announce(UP, UP, UP).epoch
+    later = world.announce(DOWN, UP, UP).epoch
+    controller_by_list(world, [earlier, earlier, later + 1])
+    deletion = asyncio.ensure_future(world.client.delete(ref(1)))
+    await asyncio.sleep(0.15)
+    assert not deletion.done()
+    assert world.holders(1) == [absent_home(world)]
+    world.announce(UP, UP, UP)
+    assert await deletion
+    assert not world.holders(1)
+
+
+@pytest.mark.parametrize("ends_silent", [False, True])
+@in_virtual_time
+async def test_while_the_controller_goes_by_another_list_nothing_is_said_to_be_deleted(
+    ends_silent: bool,
+) -> None:
+    world = World(replicas=2, options=ClientOptions(controller=CONTROLLER))
+    await world.client.put(ref(1), content(1), replicas=2)
+    earlier = world.announce(UP, UP, UP).epoch
+    world.announce(UP, UP, UP)
+    controller_by_list(world, [earlier, 0 if ends_silent else earlier])
+    with pytest.raises(TransferTimeoutError, match="changes all the time"):
+        async with asyncio.timeout(22):
+            await world.client.delete(ref(1))
 
 
 @given(
