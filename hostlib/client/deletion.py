@@ -212,7 +212,7 @@ class Deletions:
             deletion.asked.add(node)
         else:
             deletion.pool_asked = True
-        if reply.op == wire.OP_VALUE and self._seal.is_genuine(reply):
+        if self._seal.is_genuine(reply):
             proof = self._seal.proof(block.key, reply.fragments, reply.content, reply.value)
             stone = Tombstone(Place(self._seal.tenant, block.key), reply.content, proof)
             deletion.stones.setdefault(stone, reply.fragments)

@@ -219,7 +219,7 @@ class Fetch:
             return
         homes, silent = self.fetches.homes_of(self.block)
         if any(other != home for other in homes):
-            self.silent_home = self.silent_home or silent
+            self.silent_home = silent
             self.homes = [home, *sorted(homes, key=home.__eq__)]
             self.fetches.go_on(self)
 

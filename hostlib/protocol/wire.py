@@ -228,13 +228,12 @@ def encode_value(
     (_, key, _, _, _, _, sequence, depth, chain, parent, _, recompute_ms, tenant, *_) = asked
     value_bytes = len(value)
     tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
-    if value_bytes < VALUE_BYTES:
-        value = bytes(value) + _PADDING[value_bytes:VALUE_BYTES]
+    padding = _PADDING[value_bytes:VALUE_BYTES]
     head = _HEAD.pack(
         KV_VERSION, OP_VALUE, flags, backlog_ms, recompute_ms, sequence, 0, depth, chain, parent,
-        0, 0, 0, epoch, crc32(value, crc32(tail)),
+        0, 0, 0, epoch, crc32(padding, crc32(value, crc32(tail))),
     )  # fmt: skip
-    return b"".join((head, tail, value))
+    return b"".join((head, tail, value, padding))
 
 
 class Variants:

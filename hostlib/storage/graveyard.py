@@ -96,7 +96,7 @@ class Graveyard:
         for deleted_s, stone, source in sorted(known):
             self.stones.add(stone, deleted_s, source)
         self.stones.assume_bounded()
-        if copysign(1.0, self._said_alive_s) < 0:  # what it knows it may have learned from others
+        if copysign(1.0, self._said_alive_s) == -1.0:  # what it knows it may have learned from others
             self._said_alive_s = self.last_there_s = -self._said_alive_s
         else:
             self.last_there_s = max([self._said_alive_s, *(deleted_s for deleted_s, *_ in known)])
