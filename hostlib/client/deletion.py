@@ -184,8 +184,8 @@ class Deletions:
         """Learn which write a storage node holds."""
         block, flags = deletion.block, wire.FLAG_BYPASS if past_pool else 0
         message = wire.Message(
-            wire.OP_GET, block.key, 0, 0, flags, 0, 0, block.depth, block.chain_blocks, block.parent,
-            tenant=self._seal.tenant, epoch=self._exchange.members.epoch & 0xFF,
+            wire.OP_GET, block.key, 0, 0, depth=block.depth, chain_blocks=block.chain_blocks,
+            parent=block.parent, tenant=self._seal.tenant, epoch=self._exchange.members.epoch & 0xFF,
         )  # fmt: skip
 
         wrong = 0
