@@ -43,7 +43,7 @@ class MutateOptions:
     """Files, separated by commas."""
     minutes: Annotated[float, Within(0.1, 10_000)] = 60.0
     """No more are tried after that."""
-    timeout_s: Annotated[float, Within(1, 3600), Variable("TIMEOUT")] = 240.0
+    timeout_s: Annotated[float, Within(1, 3600), Variable("TIMEOUT")] = 600.0
     """Seconds that a module's tests may take; more is noticed, too."""
     results: Path = Path("results/mutate")
     """Folder for summary.json."""

@@ -12,6 +12,8 @@ _COMPARED: Final = {
     ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"),
     ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"),
 }  # fmt: skip
+_TURNED: Final = {ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"), ast.Gt: (">", "<="), ast.GtE: (">=", "<")}
+"""For times: that two are equal to the last bit is nobody's promise, which of them is later may be."""
 _COMPUTED: Final = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.FloorDiv: ("//", "*"),
     ast.Div: ("/", "*"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.Mod: ("%", "+"),
@@ -33,8 +35,12 @@ class Mutation:
 
 
 def mutations(source: str) -> list[Mutation]:
-    """Return all that this module knows of a source. What only says something (docstrings, annotations, log
-    lines, texts) is left alone, and so are numbers that have a name: tests go by them."""
+    """Return all that this module knows of a source.
+
+    What only says something (docstrings, annotations, log lines, texts) is left alone, and so are statistics,
+    which only reports read. So are numbers that have a name: tests go by them. A comparison of times is
+    turned round instead of moved by one.
+    """
     return sorted(_Finder(source).found(), key=lambda one: (one.begin, one.end, one.by))
 
 
@@ -53,19 +59,18 @@ class _Finder:
             yield from self._of(node)
 
     def _told(self) -> Iterator[ast.AST]:
-        """All nodes but those of annotations, of calls that log, and of the imports for types alone."""
+        """All nodes but those of annotations and of declarations of fields, of statements that only say or
+        count something, and of the imports for types alone."""
         waiting: list[ast.AST] = [self._tree]
         while waiting:
             node = waiting.pop()
             yield node
             for name, value in ast.iter_fields(node):
-                if name in ("annotation", "returns", "decorator_list", "keywords", "type_comment"):
+                if name in ("annotation", "returns", "decorator_list", "type_comment"):
                     continue
-                if (
-                    name == "value"
-                    and isinstance(node, ast.AnnAssign)
-                    and isinstance(value, ast.Constant | ast.BinOp)
-                ):
+                if name == "keywords" and isinstance(node, ast.Call) and _is_field(node.func):
+                    continue
+                if name == "value" and isinstance(value, ast.Constant | ast.BinOp) and _names(node):
                     continue
                 children = value if isinstance(value, list) else [value]
                 waiting += [child for child in children if isinstance(child, ast.AST) and not _says(child)]
@@ -74,8 +79,10 @@ class _Finder:
         if isinstance(node, ast.Compare):
             lefts = [node.left, *node.comparators]
             for operator, left, right in zip(node.ops, lefts, node.comparators, strict=False):
-                if type(operator) in _COMPARED:
-                    yield from self._between(left, right, *_COMPARED[type(operator)])
+                of_times = _is_time(left) or _is_time(right)
+                known = _COMPARED | _TURNED if of_times else _COMPARED
+                if type(operator) in known:
+                    yield from self._between(left, right, *known[type(operator)])
         elif isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED:
             yield from self._between(node.left, node.right, *_COMPUTED[type(node.op)])
         elif isinstance(node, ast.AugAssign) and type(node.op) in _COMPUTED:
@@ -118,8 +125,40 @@ class _Finder:
         return len(self._bytes[:begin].decode()), len(self._bytes[:end].decode())
 
 
+def _names(node: ast.AST) -> bool:
+    """Whether it gives a number a name: a constant's or a field's."""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(one, ast.Name) and one.id.isupper() for one in node.targets)
+    return isinstance(node, ast.AnnAssign)
+
+
+def _is_field(function: ast.expr) -> bool:
+    """Whether it declares a field of a dataclass."""
+    return isinstance(function, ast.Name) and function.id == "field"
+
+
+def _is_time(node: ast.expr) -> bool:
+    """Whether it is in seconds or milliseconds, by its name or those of what it is computed from."""
+    if isinstance(node, ast.BinOp):
+        return _is_time(node.left) or _is_time(node.right)
+    of = node.func if isinstance(node, ast.Call) else node
+    name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
+    return name.lower().endswith(("_s", "_ms"))
+
+
+def _counts(node: ast.AST) -> bool:
+    """Whether it sets a field of statistics, or an entry of one."""
+    if not isinstance(node, ast.Assign | ast.AugAssign):
+        return False
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    field = target.value if isinstance(target, ast.Subscript) else target
+    return isinstance(field, ast.Attribute) and ast.unparse(field.value).endswith("stats")
+
+
 def _says(node: ast.AST) -> bool:
-    """Whether it logs, raises with a text, or is for the type checker."""
+    """Whether it logs, counts, raises with a text, or is for the type checker."""
+    if _counts(node):
+        return True
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
         return True
     if isinstance(node, ast.JoinedStr | ast.Assert):

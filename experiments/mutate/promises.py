@@ -1,7 +1,12 @@
-"""The modules that keep what docs/guarantees.md promises, and the tests that notice when they do not."""
+"""The modules that keep what docs/guarantees.md promises, and the tests that notice when they do not.
+
+A module's own tests come first. What they do not notice, others may that use the module: those of all parts
+of a storage node and a client, or of the controller, and the simulation of whole systems with random faults.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +69,13 @@ _CONTROLLER: Final = {
     "quota": ("quota",),
 }
 
+_REST: Final = {
+    "hostlib": ("hostlib/client", "hostlib/protocol", "hostlib/storage", "hostlib/transport"),
+    "controller": ("controller", "controller/pool"),
+}
+"""Folders of tests that use the modules."""
+_SIMULATION: Final = "tests/experiments/simulate_faults/test_simulate_faults.py"
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
@@ -93,4 +105,13 @@ def files_of_tests(module: str) -> tuple[str, ...]:
     """Return the files of tests of one of MODULES, those first that are most likely to notice. They are only
     in a checkout."""
     room, tests = _TESTS[module]
-    return tuple(_test(room, test) for test in tests)
+    first = [_test(room, test) for test in tests]
+    return tuple(dict.fromkeys([*first, *_rest(room), _SIMULATION]))
+
+
+def _rest(room: str) -> Iterator[str]:
+    """Return all that use the modules but those that make a network, which take long."""
+    for folder in _REST[room]:
+        for path in sorted((ROOT / "tests" / folder).glob("test_*.py")):
+            if not path.stem.endswith("live"):
+                yield str(path.relative_to(ROOT))

@@ -186,8 +186,8 @@ class Deletions:
         """Learn which write a storage node holds."""
         block, flags = deletion.block, wire.FLAG_BYPASS if past_pool else 0
         message = wire.Message(
-            wire.OP_GET, block.key, 0, 0, flags, 0, 0, block.depth, block.chain_blocks, block.parent,
-            tenant=self._seal.tenant, epoch=self._exchange.members.epoch & 0xFF,
+            wire.OP_GET, block.key, 0, 0, depth=block.depth, chain_blocks=block.chain_blocks,
+            parent=block.parent, tenant=self._seal.tenant, epoch=self._exchange.members.epoch & 0xFF,
         )  # fmt: skip
 
         wrong = 0
@@ -214,7 +214,7 @@ class Deletions:
             deletion.asked.add(node)
         else:
             deletion.pool_asked = True
-        if reply.op == wire.OP_VALUE and self._seal.is_genuine(reply):
+        if self._seal.is_genuine(reply):
             proof = self._seal.proof(block.key, reply.fragments, reply.content, reply.value)
             stone = Tombstone(Place(self._seal.tenant, block.key), reply.content, proof)
             deletion.stones.setdefault(stone, reply.fragments)

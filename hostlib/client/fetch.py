@@ -138,9 +138,10 @@ class Fetch:
         block = self.block
         return wire.encode(
             wire.Message(
-                wire.OP_GET, block.key, fragment, self.fragments, 0, 0, 0, block.depth,
-                block.chain_blocks, block.parent, 0, min(block.recompute_ms, MAX_HINT_MS),
-                self.fetches.tenant, self.content, epoch=self.fetches.epoch,
+                wire.OP_GET, block.key, fragment, self.fragments, depth=block.depth,
+                chain_blocks=block.chain_blocks, parent=block.parent,
+                recompute_ms=min(block.recompute_ms, MAX_HINT_MS), tenant=self.fetches.tenant,
+                content=self.content, epoch=self.fetches.epoch,
             )
         )  # fmt: skip
 
@@ -219,7 +220,7 @@ class Fetch:
             return
         homes, silent = self.fetches.homes_of(self.block)
         if any(other != home for other in homes):
-            self.silent_home = self.silent_home or silent
+            self.silent_home = silent
             self.homes = [home, *sorted(homes, key=home.__eq__)]
             self.fetches.go_on(self)
 

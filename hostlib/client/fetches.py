@@ -434,7 +434,7 @@ class Fetches:
         another one was asked meanwhile."""
         if fetch.probe_from_pool:
             return POOL
-        if address != fetch.homes[0] and self._exchange.members.at(address) is not None:
+        if self._exchange.members.at(address) is not None:
             fetch.homes = [address, *(home for home in fetch.homes if home != address)]
         return fetch.homes[0]
 

@@ -71,8 +71,8 @@ class Question:
         self.is_asked = True
         block = self.block
         message = wire.Message(
-            wire.OP_STAT, block.key, 0, 0, self.lookup.flags, 0, 0, block.depth, block.chain_blocks,
-            block.parent, tenant=self.lookup.tenant,
+            wire.OP_STAT, block.key, 0, 0, self.lookup.flags, depth=block.depth,
+            chain_blocks=block.chain_blocks, parent=block.parent, tenant=self.lookup.tenant,
         )  # fmt: skip
         numbers = range(sequence, sequence + len(requests))
         return [wire.encode(message._replace(sequence=number & 0xFFFFFFFF)) for number in numbers]

@@ -131,9 +131,10 @@ class Offers:
                 numbers[: len(others) + 1] = [one.member.number for one in (leg, *others)]
         block = offer.block
         return wire.Message(
-            wire.OP_PUT, block.key, 0, offer.fragments, flags, 0, 0, block.depth, block.chain_blocks,
-            block.parent, 0, 0, self._seal.tenant, offer.write, (numbers[0], numbers[1], numbers[2]),
-            self._exchange.members.epoch & 0xFF,
+            wire.OP_PUT, block.key, 0, offer.fragments, flags, depth=block.depth,
+            chain_blocks=block.chain_blocks, parent=block.parent, tenant=self._seal.tenant,
+            content=offer.write, homes=(numbers[0], numbers[1], numbers[2]),
+            epoch=self._exchange.members.epoch & 0xFF,
         ), others  # fmt: skip
 
     def gave_up(self, offer: Offer, why: str) -> None:

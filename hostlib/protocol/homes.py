@@ -16,17 +16,14 @@ if TYPE_CHECKING:
 
 def home_of(key: bytes, nodes: Sequence[str]) -> str:
     """Return the address in `nodes` with the highest hash together with `key`."""
-    home, highest = nodes[0], b""
-    for node in nodes:  # `home_order` has the rule; asked for each new block, so without its tuples
-        weight = blake2b(node.encode(), key=key, digest_size=8).digest()
-        if weight > highest or (weight == highest and node > home):
-            home, highest = node, weight
-    return home
+    return max(_weighed(key, nodes))[1]
 
 
 def home_order(key: bytes, nodes: Sequence[str]) -> list[str]:
     """Return all addresses in `nodes`, the highest hash first: a block's R homes are the first R that are
     up."""
-    weighed = [(blake2b(node.encode(), key=key, digest_size=8).digest(), node) for node in nodes]
-    weighed.sort(reverse=True)
-    return [node for _, node in weighed]
+    return [node for _, node in sorted(_weighed(key, nodes), reverse=True)]
+
+
+def _weighed(key: bytes, nodes: Sequence[str]) -> list[tuple[bytes, str]]:
+    return [(blake2b(node.encode(), key=key, digest_size=8).digest(), node) for node in nodes]

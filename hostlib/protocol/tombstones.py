@@ -329,7 +329,7 @@ def listed(stone: Tombstone, age_s: float, source: str = "") -> tuple[Place, byt
 
 
 def delete_message(
-    stone: Tombstone, fragments: int, sequence: int, epoch: int = 0, source: str = ""
+    stone: Tombstone, fragments: int, sequence: int = 0, epoch: int = 0, source: str = ""
 ) -> bytes:
     """Return a DELETE: whoever holds this write, whose block has so many fragments, is to forget it.
 

@@ -205,18 +205,15 @@ def encode(message: Message) -> bytes:
         )
     try:
         tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
-        crc = 0
-        if carried_bytes:
-            if value_bytes < carried_bytes:
-                value = bytes(value) + _PADDING[value_bytes:carried_bytes]
-            crc = crc32(value, crc32(tail))
+        padding = _PADDING[value_bytes:carried_bytes]
+        crc = crc32(padding, crc32(value, crc32(tail))) if carried_bytes else 0
         head = _HEAD.pack(
             KV_VERSION, op, flags, backlog_ms, recompute_ms, sequence, generation, depth, chain, parent,
             *homes, epoch, crc,
         )  # fmt: skip
     except struct.error as error:
         raise ValueError(f"{message._replace(value=b'')}: {error}") from None
-    return b"".join((head, tail, value)) if carried_bytes else head + tail
+    return b"".join((head, tail, value, padding))
 
 
 def encode_value(
@@ -231,13 +228,12 @@ def encode_value(
     (_, key, _, _, _, _, sequence, depth, chain, parent, _, recompute_ms, tenant, *_) = asked
     value_bytes = len(value)
     tail = _TAIL.pack(tenant, fragment, fragments, value_bytes, content, key, tag)
-    if value_bytes < VALUE_BYTES:
-        value = bytes(value) + _PADDING[value_bytes:VALUE_BYTES]
+    padding = _PADDING[value_bytes:VALUE_BYTES]
     head = _HEAD.pack(
         KV_VERSION, OP_VALUE, flags, backlog_ms, recompute_ms, sequence, 0, depth, chain, parent,
-        0, 0, 0, epoch, crc32(value, crc32(tail)),
+        0, 0, 0, epoch, crc32(padding, crc32(value, crc32(tail))),
     )  # fmt: skip
-    return b"".join((head, tail, value))
+    return b"".join((head, tail, value, padding))
 
 
 class Variants:
@@ -278,7 +274,7 @@ def decode(datagram: Buffer, trusting_values: bool = False) -> Message:
     carried_bytes = _CARRIED_BYTES.get(op, 0)
     if length != KV_HEADER_BYTES + carried_bytes:
         raise MalformedError("length")
-    if fragment >= fragments and (fragment or fragments or op not in _UNKNOWN_LENGTH_OPS):
+    if fragment >= fragments and (fragment or op not in _UNKNOWN_LENGTH_OPS):
         raise MalformedError("fragment")
     if value_bytes > carried_bytes:
         raise MalformedError("value_bytes")

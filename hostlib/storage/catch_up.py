@@ -177,21 +177,24 @@ class CatchUp:
             for address, others in strangers:
                 left = patience[address, 0]
                 left.begin(now_s())
-                failed = await self._copy_all(address, others, left)
-                left.gave_all = left.gave_all and not failed
-                complete = (not failed or left.is_over(now_s())) and complete
+                came = await self._copy_all(address, others, left)
+                left.gave_all = left.gave_all and came
+                complete = (came or left.is_over(now_s())) and complete
                 left.end(now_s())
             return complete
 
         async def stones(flags: int) -> bool:
             """All are asked at once: one that is silent keeps nobody in doubt."""
             lists = (self._stones_from(one.address, flags, patience[one.address, flags]) for one in peers)
-            complete = all(await asyncio.gather(*lists))
-            if complete and away < members.replicas and flags != LIST_FLAGS:
+            return all(await asyncio.gather(*lists))
+
+        async def deletions() -> bool:
+            complete = await stones(wire.FLAG_TOMBSTONES)
+            if complete and away < members.replicas:
                 self._shelf.knows_deletions()  # else all in doubt would wait for one another
             return complete
 
-        complete = all(await asyncio.gather(blocks(), stones(wire.FLAG_TOMBSTONES)))
+        complete = all(await asyncio.gather(blocks(), deletions()))
         return await stones(LIST_FLAGS) and complete  # lifetimes of what is here by now
 
     async def copy(self, peer: str, entry: Entry, patience: Patience) -> bool:
@@ -249,7 +252,7 @@ class CatchUp:
 
         Returns whether its list was read to the end, and everything came.
         """
-        start, failed = FIRST, 0
+        start, complete = FIRST, True
         while start != LAST:
             if patience.is_over(asyncio.get_running_loop().time()):
                 self.stats.impatient += 1
@@ -268,15 +271,18 @@ class CatchUp:
             lacking = [entry for entry in entries if self._is_lacking(peer.address, entry)]
             self.stats.listed += len(entries)
             patience.earned(len(entries) - len(lacking))
-            of_home = [entry for entry in lacking if members.is_home(peer.number, entry.place.key)]
-            if len(of_home) < len(lacking):
-                others += [entry._replace(fresh=True) for entry in lacking if entry not in of_home]
+            of_home: list[Entry] = []
+            for entry in lacking:
+                if members.is_home(peer.number, entry.place.key):
+                    of_home.append(entry)
+                else:
+                    others.append(entry._replace(fresh=True))
             if len(others) > MAX_STRANGERS_ENTRIES:
                 del others[MAX_STRANGERS_ENTRIES:]
-                failed += 1
-            failed += await self._copy_all(peer.address, of_home, patience)
+                complete = False
+            complete = await self._copy_all(peer.address, of_home, patience) and complete
         self.stats.passes += 1
-        return not failed
+        return complete
 
     def _is_lacking(self, peer: str, entry: Entry) -> bool:
         """Whether what a peer listed is to be copied. Who lists what was deleted has missed that."""
@@ -285,7 +291,7 @@ class CatchUp:
         stones = self._shelf.deleted(entry.place, entry.write)
         if stones:
             self.stats.told += 1
-            orders = [delete_message(one, entry.fragments, 0, source=source) for one, source in stones]
+            orders = [delete_message(one, entry.fragments, source=source) for one, source in stones]
             self._transport.send(peer, orders)
         return not stones
 
@@ -325,21 +331,21 @@ class CatchUp:
             self._shelf.knows_deletions()
         return True
 
-    async def _copy_all(self, peer: str, entries: Sequence[Entry], patience: Patience) -> int:
-        """How many of these did not come."""
-        failed = 0
+    async def _copy_all(self, peer: str, entries: Sequence[Entry], patience: Patience) -> bool:
+        """Whether all of these came."""
+        complete = True
         for at in range(0, len(entries), BLOCKS_AT_ONCE):
             is_over = patience.is_over(asyncio.get_running_loop().time())
             if is_over or (peer in self._busy and await self._gives_nothing(peer, entries[at])):
-                failed += len(entries) - at  # asked for in the next pass
-                break
+                self.stats.failed += len(entries) - at
+                return False  # asked for in the next pass
             group = entries[at : at + BLOCKS_AT_ONCE]
             done = await asyncio.gather(*(self.copy(peer, entry, patience) for entry in group))
-            failed += done.count(False)
+            self.stats.failed += done.count(False)
+            complete = complete and all(done)
             while not self._shelf.has_room():
                 await asyncio.sleep(ROOM_LOOK_S)
-        self.stats.failed += failed
-        return failed
+        return complete
 
     async def _gives_nothing(self, peer: str, entry: Entry) -> bool:
         """Whether a peer that was busy does not know what was deleted. Then it says nothing of this block,

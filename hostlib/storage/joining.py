@@ -75,8 +75,8 @@ class Joining:
         own = members.at(address)
         self._number = own.number if own is not None else 0
         """Its own by the newest list; 0 where it is not in it."""
-        self._fewer_are_down = asyncio.Event()
-        """Set when a storage node that was down is back, or not in the list any more."""
+        self._list_came = asyncio.Event()
+        """Set when there is a new list: a storage node that was down may be back, or not in it any more."""
         self._may_lack = False
         """Whether so many peers were down since the passes began that they may hold what nobody else has."""
         self.catch_up = CatchUp(transport, own.number if own else 0, self)
@@ -121,12 +121,10 @@ class Joining:
             self.missed.is_there()
 
     def _take(self, members: Members, now_s: float) -> None:
-        before, own = self.members, members.at(self._address)
-        was = before.at(self._address)
+        own, was = members.at(self._address), self.members.at(self._address)
         missed = members.epoch != next_epoch(self.members.epoch)
         self._recent = [(self.members, now_s + SETTLED_S), *self._recent][:MAX_RECENT_LISTS]
-        if any(one.state is State.DOWN and not members.is_down(one.address) for one in before.nodes):
-            self._fewer_are_down.set()
+        self._list_came.set()
         self.members = members
         self._may_lack = self._may_lack or self._all_copies_may_be_away()
         self._number = own.number if own is not None else 0
@@ -268,7 +266,7 @@ class Joining:
         times = 1
         while True:
             patience: Patiences = defaultdict(partial(Patience, times))
-            self._fewer_are_down.clear()
+            self._list_came.clear()
             self._may_lack = self._all_copies_may_be_away()
             for _ in range(2):  # what was written to others during the first pass is in the second
                 complete = await self._copy_all(patience)
@@ -281,7 +279,7 @@ class Joining:
                 return  # it begins anew, as blocks were given up
             if self._may_lack:
                 log.info("joining until one is back that is down: it may hold the only copy of a block")
-                await self._fewer_are_down.wait()
+                await self._list_came.wait()
             elif self._all_copies_may_be_away(patience):
                 log.info("joining goes on: others have not given all that they listed")
                 times = min(2 * times, MAX_PATIENCE)

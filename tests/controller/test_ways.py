@@ -9,7 +9,18 @@ import pytest
 
 from controller.membership import SILENCE_S, Announcements, Membership
 from controller.operations import Announce, Answer
-from controller.ways import ALARMED_S, CALM_S, MOST_PATIENCE_S, NOBODY_REACHED_S, QUORUM, WINDOW_S, Way, Ways
+from controller.ways import (
+    ALARMED_S,
+    CALM_S,
+    MOST_PATIENCE_S,
+    NOBODY_REACHED_S,
+    QUORUM,
+    SUSPICION_S,
+    WINDOW_S,
+    Doubts,
+    Way,
+    Ways,
+)
 from hostlib.protocol import wire
 from hostlib.protocol.members import HEARTBEAT_S, Members, State, hello, suspects_in
 
@@ -299,3 +310,12 @@ def test_who_never_said_hello_is_not_probed() -> None:
     assert ways.probe([str(ONE)], 1.0) == {}
     ways.heard(str(ONE), 0, 1.0)
     assert ways.probe([str(ONE), str(TWO)], 1.0) == {str(ONE): 2}
+
+
+def test_what_a_node_suspected_long_ago_puts_nothing_in_doubt() -> None:
+    doubts = Doubts()
+    for number, node in enumerate(NODES[:QUORUM]):
+        doubts.heard(str(node), frozenset({8}), float(number))
+        assert doubts.about(8, float(number)) == (number + 1 == QUORUM)
+    assert not doubts.about(9, QUORUM - 1.0)
+    assert not doubts.about(8, SUSPICION_S + QUORUM)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from x import y
 
 LIMIT: int = 3
+MOST = 4
+KNOWN: set[int] = field(default_factory=set, init=False)
 
 def grown(count: int, known: set[int]) -> int:
     """Count + 1."""
@@ -28,7 +30,11 @@ def grown(count: int, known: set[int]) -> int:
         known.add(count)
         return count + 1
     count -= count * 2
-    return count
+    stats.grown += 1
+    self.stats.reasons["grown"] = 1
+    self.stats.added += count * 2
+    known.add(count, last=True)
+    return now_s < self.until_s()
 '''
 
 
@@ -49,6 +55,9 @@ def test_each_changes_one_thing_and_what_only_says_something_is_left_alone() -> 
             "count += count * 2",
             "count -= count + 2",
             "count -= count * 3",
+            "known.add(count, last=False)",
+            "pass",
+            "return now_s >= self.until_s()",
         ]
     )
 

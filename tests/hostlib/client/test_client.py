@@ -236,6 +236,31 @@ async def test_no_more_than_the_nodes_window_is_in_flight_however_many_homes_the
 
 
 @in_virtual_time
+async def test_the_nodes_window_counts_what_other_homes_were_asked_for_and_no_puts() -> None:
+    options = ClientOptions(node=NodeWindowOptions(initial=4, least=4, most=4))
+    world = World(held=40, options=options)
+    world.network.faults = Faults(min_delay_s=0.001, max_delay_s=0.003)
+    puts = [asyncio.create_task(world.client.put(one, bytes(40_000))) for one in refs(44)[40:]]
+    assert len((await world.client.get_chain(refs(40))).blocks) == 40
+    await asyncio.gather(*puts)
+    in_flight = [0]
+    for source, _, datagram in world.network.log:
+        is_get = source == NODE and datagram[1] == wire.OP_GET
+        in_flight.append(in_flight[-1] + is_get - (datagram[1] == wire.OP_VALUE))
+    assert max(in_flight) == 4
+    first_put = next(at for at, one in enumerate(world.network.log) if one[2][1] == wire.OP_PUT)
+    assert max(in_flight[first_put : first_put + 50]) == 4
+
+
+@in_virtual_time
+async def test_how_long_a_block_took_is_said() -> None:
+    world = World(held=1)
+    block = await world.client.get(refs(1)[0])
+    assert world.client.get_latencies_s[0] == pytest.approx(0.004)
+    assert block.elapsed_s == pytest.approx(0.004)
+
+
+@in_virtual_time
 async def test_closing_cancels_who_waits() -> None:
     world = World(held=1, faults=Faults(lost=1.0))
     task = asyncio.create_task(world.client.get_chain(refs(1)))

@@ -22,7 +22,7 @@ from hostlib.protocol.errors import (
 from hostlib.protocol.seal import Seal
 from hostlib.protocol.tombstones import Tombstone
 from tests.asynchronous import in_virtual_time, until
-from tests.hostlib.deletions import DOWN, UP, absent_home, is_found, write_at
+from tests.hostlib.deletions import DOWN, UP, absent_home, is_found, listens_to_no_list, write_at
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, TENANT, place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, key, ref
@@ -370,3 +370,56 @@ def test_a_tombstone_says_which_write_it_is_of() -> None:
     assert Tombstone(place(key(1)), 5, proof).deletes(5, tag)
     assert not Tombstone(place(key(1)), 5, proof).deletes(6, tag)
     assert not Tombstone(place(key(1)), 5, tag).deletes(5, tag)
+
+
+@in_virtual_time
+async def test_a_storage_node_that_refuses_ends_a_deletion_at_once_though_another_is_silent() -> None:
+    world = World(homes=2, replicas=2)
+    await world.client.put(ref(1), content(1), durable=True, replicas=2)
+    refuses, silent = world.homes(1)
+    world.disks[refuses].failing = True
+    listens_to_no_list(world, silent, op=wire.OP_DELETE)
+    with pytest.raises(DeleteRefusedError):
+        async with asyncio.timeout(5):
+            await world.client.delete(ref(1))
+
+
+@pytest.mark.parametrize("wrong", [1, ClientOptions().corrupt_limit])
+@in_virtual_time
+async def test_some_damaged_answers_do_not_say_that_there_is_nothing_to_delete(wrong: int) -> None:
+    world = World(homes=1)
+    await world.client.put(ref(1), content(1))
+    port = world.network.ports[NODE]
+    hears = port.receiver
+    assert hears is not None
+
+    def damaged_first(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        for message in map(wire.decode, datagrams):
+            if message.op == wire.OP_VALUE:
+                hears(source, [wire.encode(message._replace(tag=bytes(16)))] * wrong)
+        hears(source, datagrams)
+
+    port.set_receiver(damaged_first)
+    assert await world.client.delete(ref(1))
+    assert not world.holders(1)
+
+
+@in_virtual_time
+async def test_that_a_home_lacks_one_write_does_not_say_that_there_is_nothing_to_delete() -> None:
+    """The answer to what a read of the same node asks meanwhile."""
+    world = World(homes=1)
+    await world.client.put(ref(1), content(1))
+    port = world.network.ports[NODE]
+    hears = port.receiver
+    assert hears is not None
+
+    def lacks_it_first(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        for message in map(wire.decode, datagrams):
+            if message.op == wire.OP_VALUE:
+                lacks = message._replace(op=wire.OP_NOT_FOUND, content=5, tag=bytes(16), value=b"")
+                hears(source, [wire.encode(lacks)])
+        hears(source, datagrams)
+
+    port.set_receiver(lacks_it_first)
+    assert await world.client.delete(ref(1))
+    assert not world.holders(1)

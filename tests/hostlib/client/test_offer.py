@@ -101,6 +101,19 @@ async def test_a_home_that_holds_the_block_already_is_sent_nothing_for_the_other
 
 
 @in_virtual_time
+async def test_what_the_first_home_holds_already_goes_to_the_others_alone() -> None:
+    lane = LaneOptions(initial_window=4, max_window=4)
+    world = World(replicas=2, options=ClientOptions(lane))
+    first, second = world.members.homes(key(1))
+    long = content(1, 100 * 512)
+    world.stores[first.address].put(place(key(1)), sealed_block(SEAL, key(1), 5, long), durable=False)
+    await world.client.put(ref(1), long, replicas=2)
+    assert world.holders(1) == sorted((first.address, second.address))
+    puts = world.sent(NODE, wire.OP_PUT)
+    assert len([to for to, message in puts if to == first.address or first.number in message.homes]) == 4
+
+
+@in_virtual_time
 async def test_a_home_that_falls_silent_and_stays_in_the_list_ends_a_put_after_two_seconds() -> None:
     world = World(replicas=2)
     world.announce(UP, UP, UP)

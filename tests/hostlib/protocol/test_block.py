@@ -27,3 +27,9 @@ def test_a_record_that_is_shorter_or_longer_than_it_says_is_not_readable(block: 
 def test_a_record_of_another_block_is_not_readable() -> None:
     with pytest.raises(UnreadableError, match="another block"):
         decode_record(place(bytes([1]) * 16), encode_record(PLACE, 1, WHOLE))
+
+
+def test_a_header_says_what_deletes_the_block_and_how_old_it_is() -> None:
+    block = Block(7, bytes(600), bytes(range(2 * TAG_BYTES)))
+    assert read_header(PLACE, encode_record(PLACE, 5, block)) == (5, 7, 600, bytes(range(TAG_BYTES)))
+    assert read_header(PLACE, encode_record(PLACE, 5, Derived(800)))[2:] == (800, None)

@@ -18,6 +18,7 @@ from hostlib.protocol.members import (
     State,
     hello,
     is_later,
+    is_later_in_message,
     next_epoch,
 )
 
@@ -94,6 +95,12 @@ def test_a_node_that_dies_or_returns_moves_only_its_own_share(state: State) -> N
 def test_another_list_is_known_by_one_byte_however_far_one_is_behind(epoch: int, steps: int) -> None:
     byte = (epoch + steps) & 0xFF
     assert Members(epoch, 1, ()).is_another(byte) == (steps != 0 and byte != 0)
+
+
+@pytest.mark.parametrize("than", [0, 1, 200, 255])
+def test_a_list_is_later_in_messages_than_those_of_almost_half_of_256_epochs(than: int) -> None:
+    later = [steps for steps in range(256) if is_later_in_message((than + steps) & 0xFF, than)]
+    assert later == list(range(1, 128))
 
 
 @given(st.integers(1, 2**32 - 1), st.integers(1, 1000))

@@ -17,6 +17,7 @@ from hostlib.protocol.catalog import FIRST, Entry, make_page
 from hostlib.protocol.content import derivation
 from hostlib.protocol.members import Members, State
 from hostlib.protocol.tombstones import LIST_FLAGS
+from hostlib.storage import catch_up
 from hostlib.storage.catch_up import FRAGMENT_S, MAX_EARNED_S, PATIENCE_S, Patience
 from hostlib.storage.commit import CommitOptions
 from hostlib.storage.simulated_disk import SimulatedDisk
@@ -318,6 +319,39 @@ async def test_what_only_a_node_that_is_no_home_lists_and_does_not_give_is_asked
     await until(lambda: node.joining.caught_up, 20)
     assert one in world.holders(0)
     node.close()
+
+
+@in_virtual_time
+async def test_more_than_is_remembered_of_what_no_home_lists_is_copied_in_further_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(catch_up, "MAX_STRANGERS_ENTRIES", 2)
+    world = World(homes=3)
+    home, stranger, _ = world.nodes
+    numbers = [n for n in range(100) if world.homes(n) == [home]][:9]
+    for n in numbers:
+        await world.client.put(ref(n), content(n))
+        block = world.stores[home].get(place(key(n)))
+        assert block is not None
+        world.stores[stranger].put(place(key(n)), block, True)
+    node = comes_back_empty(world, home)
+    node.start()
+    await until(lambda: node.joining.caught_up, 60)
+    assert all(home in world.holders(n) for n in numbers)
+    node.close()
+
+
+@in_virtual_time
+async def test_a_block_is_repaired_from_the_first_peer_that_has_it() -> None:
+    world = World(replicas=1)
+    await world.client.put(ref(1), content(1))
+    (holder,) = world.homes(1)
+    one, other = set(world.nodes) - {holder}
+    await world.nodes[one].joining.catch_up.repair(place(key(1)), [other, holder])
+    copied, block = (world.stores[at].get(place(key(1))) for at in (one, holder))
+    assert copied is not None
+    assert block is not None
+    assert copied.content == block.content
 
 
 @in_virtual_time

@@ -109,6 +109,17 @@ async def test_how_long_a_record_waits_follows_the_rate_of_the_last_groups() -> 
 
 
 @in_virtual_time
+async def test_what_is_deleted_is_gone_though_nothing_is_written_any_more() -> None:
+    disk, one = SimulatedDisk(), place(key(1))
+    commit = GroupCommit(disk, run=slowly)
+    commit.put(one, 1, block_of(1))
+    await asyncio.sleep(2)
+    commit.delete(one.name())
+    await asyncio.sleep(2)
+    assert disk.synced(one.name()) is None
+
+
+@in_virtual_time
 async def test_a_clean_stop_deletes_what_was_being_deleted() -> None:
     """Else a block whose tombstone is written comes back."""
     disk, one = SimulatedDisk(), place(key(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 from hostlib.protocol import wire
 from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import SETTLED_S, Members, State
+from hostlib.protocol.tombstones import LIST_FLAGS
 from hostlib.storage import joining
 from hostlib.storage.catch_up import Patiences
 from hostlib.storage.graveyard import ALIVE_EVERY_S
+from hostlib.storage.missed_deletions import DOUBT_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from tests.asynchronous import in_virtual_time, until
@@ -286,3 +289,57 @@ async def test_while_homes_are_joining_what_another_took_for_them_is_not_said_to
             await world.client.get(ref(1))
         with pytest.raises(TransferTimeoutError, match=f"{third}: down, and may hold it"):
             await world.client.delete(ref(1))
+
+
+@in_virtual_time
+async def test_who_is_closed_while_it_waits_for_others_does_nothing_any_more() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    home, *others = world.nodes
+    await put_all(world, 0, 5)
+    world.kill(home)
+    others_tasks = asyncio.all_tasks()
+    world.network.dead.update(others)
+    node = world.restart(home)
+    node.start()
+    await asyncio.sleep(1)
+    assert node.joining.missed.in_doubt
+    node.close()
+    await asyncio.sleep(0.01)
+    assert asyncio.all_tasks() == others_tasks
+
+
+@in_virtual_time
+async def test_without_a_controller_a_silent_peer_keeps_no_block_back_for_long() -> None:
+    world = World(homes=2, replicas=2)
+    home, peer = world.nodes
+    await put_all(world, 0, 5)
+    for one in (home, peer):
+        world.kill(one)
+    node = world.restart(home)
+    node.start()
+    assert node.joining.missed.in_doubt
+    await until(lambda: not node.joining.missed.in_doubt, DOUBT_S / 2)
+
+
+@in_virtual_time
+async def test_one_peer_that_was_there_says_all_that_was_deleted_though_another_says_nothing() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    home, silent, there = world.nodes
+    await put_all(world, 0, 5)
+    world.kill(home)
+    world.announce(DOWN, UP, UP)
+    world.network.dead.add(silent)
+    port = world.network.ports[there]
+    hears = port.receiver
+    assert hears is not None
+
+    def says_no_lifetimes(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        lists = (wire.decode(one).flags & LIST_FLAGS == LIST_FLAGS for one in datagrams)
+        hears(source, [one for one, dropped in zip(datagrams, lists, strict=True) if not dropped])
+
+    port.set_receiver(says_no_lifetimes)
+    node = world.restart(home)
+    node.start()
+    world.announce(JOINING, UP, UP)
+    assert node.joining.missed.in_doubt
+    await until(lambda: not node.joining.missed.in_doubt, 1)

@@ -10,8 +10,10 @@ import pytest
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
+from hostlib.protocol.catalog import FIRST
 from hostlib.protocol.errors import DiskError
 from hostlib.protocol.hints import Hint
+from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import Tombstone, delete_message
 from hostlib.storage import storage_node, waiting_acks, waiting_gets
 from tests.asynchronous import in_virtual_time, until
@@ -326,3 +328,46 @@ async def test_a_wrong_proof_has_no_block_read_from_the_disk() -> None:
     assert world.holders(1) == [home]
     node._on_datagrams(NODE, [delete_message(held[0], FRAGMENTS, 0)])
     assert not world.holders(1)
+
+
+@pytest.mark.parametrize("is_storage_node", [True, False])
+@in_virtual_time
+async def test_only_another_storage_node_says_of_a_deletion_that_it_is_of_another_host(
+    is_storage_node: bool,
+) -> None:
+    """Else a host could have its deletions displace another's."""
+    world = World(homes=2)
+    home, peer = world.nodes
+    sender = peer if is_storage_node else NODE
+    stone = Tombstone(place(key(1)), 5, bytes(16))
+    world.network.deliver(sender, home, delete_message(stone, FRAGMENTS, source="10.0.0.77"))
+    source = world.stores[home].graveyard.stones.source_of(stone)
+    assert source == ("10.0.0.77" if is_storage_node else NODE)
+
+
+@in_virtual_time
+async def test_whoever_asks_and_answers_says_by_which_list() -> None:
+    world = World(homes=1)
+    epoch = world.announce(State.UP).epoch
+    (home,) = world.nodes
+    await world.client.put(ref(1), content(1))
+    await world.client.get(ref(1))
+    assert await world.client.delete(ref(1))
+    for sender, ops in (
+        (NODE, (wire.OP_PUT, wire.OP_GET, wire.OP_DELETE)),
+        (home, (wire.OP_PUT_ACK, wire.OP_VALUE, wire.OP_DELETED)),
+    ):
+        for op in ops:
+            assert {message.epoch for _, message in world.sent(sender, op)} == {epoch}
+
+
+@in_virtual_time
+async def test_who_doubts_what_was_deleted_does_not_say_that_it_lists_all() -> None:
+    world = World(homes=2)
+    home, peer = world.nodes
+    asked = wire.Message(wire.OP_LIST, FIRST.key, 0, 0, wire.FLAG_TOMBSTONES, tenant=FIRST.tenant)
+    for in_doubt in (False, True):
+        world.nodes[home].joining.missed.in_doubt = in_doubt
+        world.network.deliver(peer, home, wire.encode(asked))
+        await asyncio.sleep(0.1)
+    assert [bool(page.flags & wire.FLAG_HELD) for _, page in world.sent(home, wire.OP_KEYS)] == [True, False]

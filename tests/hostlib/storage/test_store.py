@@ -253,6 +253,20 @@ async def test_a_block_in_memory_can_be_made_durable_later() -> None:
 
 
 @in_virtual_time
+async def test_a_block_that_only_the_disk_has_is_safe_and_one_that_left_is_not() -> None:
+    store = make_store(SimulatedDisk(), dram=1)
+    put(store, 1)
+    put(store, 2)  # the first leaves memory
+    await asyncio.sleep(0.1)
+    safe: list[object] = []
+    store.when_safe(place(key(1)), safe.append)
+    assert safe == [None]
+    store.drop(place(key(1)))
+    store.when_safe(place(key(1)), safe.append)
+    assert isinstance(safe[1], DiskError)
+
+
+@in_virtual_time
 async def test_a_record_that_nothing_else_has_is_looked_at_and_dropped_if_it_is_damaged() -> None:
     disk = SimulatedDisk()
     store = make_store(disk, dram=2)
