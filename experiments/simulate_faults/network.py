@@ -40,6 +40,8 @@ _UDP_BYTES: Final = 8
 _IPV4_BYTES: Final = 20
 _PAYLOAD_AT: Final = 14 + _IPV4_BYTES + _UDP_BYTES
 _SOURCE: Final = slice(26, 30)
+_OP: Final = _PAYLOAD_AT + 1
+_FLAGS: Final = slice(_PAYLOAD_AT + 2, _PAYLOAD_AT + 4)
 _COVERED_AT: Final = 32
 """Of a message: what checksum and tag cover begins here."""
 
@@ -175,7 +177,7 @@ class Network:
                     late_s = rng.uniform(0, LATE_S) if rng.random() < rates.reorder else 0.0
                     if rates.late and rng.random() < rates.late:
                         late_s = rng.uniform(0, VERY_LATE_S)
-                    left.append((suffering, late_s))
+                    left.append((suffering, 0.0 if _answers_any_number(frame) else late_s))
         return left
 
     def _flip(self, frame: bytes) -> bytes | None:
@@ -230,6 +232,13 @@ def _headers(source: Endpoint, destination: str, payload_bytes: int) -> bytes:
     ipv4 = ipv4[:10] + struct.pack(">H", internet_checksum(ipv4)) + ipv4[12:]
     ethernet = _ROUTER.packed + Mac.parse(source.mac).packed + b"\x08\x00"
     return ethernet + ipv4 + struct.pack(">HHHH", wire.KV_PORT, wire.KV_PORT, udp_bytes, 0)
+
+
+def _answers_any_number(frame: bytes) -> bool:
+    """Whether it is a copy of a value that answers whatever a host asked: that a link holds back none from
+    before a deletion is not promised."""
+    flags = int.from_bytes(frame[_FLAGS], "big")
+    return frame[_OP] == wire.OP_VALUE and bool(flags & (wire.FLAG_MERGED | wire.FLAG_PUSHED))
 
 
 _ADDRESSES: dict[bytes, str] = {}
