@@ -30,6 +30,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from math import floor
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -177,10 +178,8 @@ class Tombstones:
         """Forget what is too old."""
         until_s = self.wall_s() - TOMBSTONE_S
         for tenant in list(self._of_tenant):
-            while stones := self._of_tenant.get(tenant):
-                stone = next(iter(stones))
-                if (deleted_s := self._deleted_s[stone.place][stone]) > until_s:
-                    break
+            aged = ((stone, self._deleted_s[stone.place][stone]) for stone in self._of_tenant[tenant])
+            for stone, deleted_s in list(takewhile(lambda one: one[1] <= until_s, aged)):
                 self.incomplete(Place(tenant, WHOLE_TENANT), deleted_s)  # should the clock be set back
                 self._forget(stone)
         for tenant, known in self._complete_since_s.items():

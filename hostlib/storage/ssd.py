@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -83,8 +84,8 @@ class SsdTier:
         self._reads = ThreadPoolExecutor(1, "read") if run is None else None
         self._bytes = 0
         self._age = 0
-        self._entries: dict[Place, _Entry] = {}
-        """Oldest first."""
+        self._entries: OrderedDict[Place, _Entry] = OrderedDict()
+        """Oldest first. The first of a dict is found behind all that left it."""
         self.notes: dict[bytes, bytes] = {}
         """What the disk had at the start that is no block, by name."""
         self._unsafe_notes: set[bytes] = set()

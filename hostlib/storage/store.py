@@ -437,19 +437,16 @@ class BlockStore:
     def _insert(self, place: Place, block: Block | Derived) -> None:
         self._dram[place] = block
         self._dram_used += _taken(block)
+        to_spare = len(self._retained)
         while self._dram_used > self._dram_bytes and len(self._dram) > 1:
-            self._spare_retained(place)
-            self._demote(*self._dram.popitem(last=False))
-
-    def _spare_retained(self, newest: Place) -> None:
-        """Have the block that leaves next be one that is not retained, if there is one beside the newest."""
-        for _ in range(len(self._retained)):
             first = next(iter(self._dram))
-            if first not in self._retained:
-                break
-            self._dram.move_to_end(first)
-        if next(iter(self._dram)) == newest:
-            self._dram.move_to_end(newest)
+            if first == place:
+                self._dram.move_to_end(first)
+            elif to_spare and first in self._retained:  # it leaves behind all that are not
+                to_spare -= 1
+                self._dram.move_to_end(first)
+            else:
+                self._demote(first, self._dram.pop(first))
 
     def _demote(self, place: Place, block: Block | Derived) -> None:
         self._dram_used -= _taken(block)
