@@ -266,7 +266,7 @@ class BlockStore:
 
     def tenants(self) -> set[int]:
         """Return whose blocks are here."""
-        return {place.tenant for place in self.places()}
+        return {tenant for tenant, held_bytes in self._tenant_bytes.items() if held_bytes}
 
     def _first_tag(self, place: Place) -> bytes:
         """Return the tag of fragment 0 of a block that is here, without reading the disk."""
@@ -326,12 +326,11 @@ class BlockStore:
     def __contains__(self, place: object) -> bool:
         return place in self._dram or (self._ssd is not None and place in self._ssd)
 
-    def places(self) -> set[Place]:
+    def places(self) -> list[Place]:
         """Return the places of all blocks."""
-        held = set(self._dram)
-        if self._ssd is not None:
-            held.update(self._ssd)
-        return held
+        if self._ssd is None:
+            return list(self._dram)
+        return [*self._ssd, *(place for place in self._dram if place not in self._ssd)]
 
     def on_ssd_only(self, place: Place) -> bool:
         """Return whether the block has to be read from SSD first."""

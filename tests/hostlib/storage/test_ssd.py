@@ -371,7 +371,7 @@ async def test_a_note_that_the_disk_refused_is_known_until_it_is_safe() -> None:
 
 @in_virtual_time
 async def test_a_large_block_takes_the_place_of_many_in_a_moment() -> None:
-    """Where the oldest was looked for from the start of a dict, others waited for seconds."""
+    """Where each was looked for from the start of a dict, others waited for seconds."""
     tier = SsdTier(SimulatedDisk(), 65_000 * LEAST_BYTES, run=commit_in_virtual_time)
     tier.preload((at(number), Derived(1)) for number in range(65_000))
     began_s = thread_time()
