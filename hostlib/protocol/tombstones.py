@@ -30,6 +30,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from math import floor
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -47,6 +48,8 @@ MAX_OF_BLOCK: Final = 8
 """Tombstones of one key; no more than a page of KEYS has room for."""
 MAX_STONES: Final = 262_144
 """Tombstones of all tenants together."""
+MAX_SOURCES: Final = 1024
+"""Hosts of a tenant that are told apart; a switch has fewer ports."""
 MAX_FORGOTTEN: Final = 1024
 """Blocks of a tenant of which tombstones were forgotten. If there is one more, the first of them counts as
 the whole tenant."""
@@ -99,7 +102,7 @@ class Tombstones:
         self._of_tenant: dict[int, dict[Tombstone, None]] = {}
         """Oldest first."""
         self._source: dict[Tombstone, str] = {}
-        self._of_source: dict[tuple[int, str], dict[Tombstone, None]] = {}
+        self._of_source: dict[int, dict[str, dict[Tombstone, None]]] = {}
         """Those of a tenant that came from one host, oldest first."""
         self._complete_since_s: dict[int, dict[bytes, float]] = {}
         """By tenant and key: of WHOLE_TENANT, and of blocks that were deleted too often."""
@@ -142,8 +145,11 @@ class Tombstones:
             return False
         self._deleted_s.setdefault(stone.place, {})[stone] = deleted_s
         self._of_tenant.setdefault(stone.place.tenant, {})[stone] = None
+        sources = self._of_source.setdefault(stone.place.tenant, {})
+        if len(sources) >= MAX_SOURCES and source not in sources:
+            source = ""  # a storage node that passes them on made the others up
         self._source[stone] = source
-        self._of_source.setdefault((stone.place.tenant, source), {})[stone] = None
+        sources.setdefault(source, {})[stone] = None
         self._bound(stone)
         return stone in self
 
@@ -177,10 +183,8 @@ class Tombstones:
         """Forget what is too old."""
         until_s = self.wall_s() - TOMBSTONE_S
         for tenant in list(self._of_tenant):
-            while stones := self._of_tenant.get(tenant):
-                stone = next(iter(stones))
-                if (deleted_s := self._deleted_s[stone.place][stone]) > until_s:
-                    break
+            aged = ((stone, self._deleted_s[stone.place][stone]) for stone in self._of_tenant[tenant])
+            for stone, deleted_s in list(takewhile(lambda one: one[1] <= until_s, aged)):
                 self.incomplete(Place(tenant, WHOLE_TENANT), deleted_s)  # should the clock be set back
                 self._forget(stone)
         for tenant, known in self._complete_since_s.items():
@@ -222,7 +226,7 @@ class Tombstones:
     def _forget_oldest_of_most(self, tenant: int, newest: Tombstone) -> None:
         """Forget the oldest tombstone from the host that sent most of a tenant's. Peers tell of deletions in
         any order, so that the one that came last may be of the oldest."""
-        most = max((stones for (own, _), stones in self._of_source.items() if own == tenant), key=len)
+        most = max(self._of_source[tenant].values(), key=len)
         stone = next(iter(most))
         if newest in most and self._deleted_s[newest.place][newest] < self._deleted_s[stone.place][stone]:
             stone = newest
@@ -238,10 +242,12 @@ class Tombstones:
         del of_tenant[stone]
         if not of_tenant:
             del self._of_tenant[stone.place.tenant]
-        source = stone.place.tenant, self._source.pop(stone)
-        del self._of_source[source][stone]
-        if not self._of_source[source]:
-            del self._of_source[source]
+        sources, source = self._of_source[stone.place.tenant], self._source.pop(stone)
+        del sources[source][stone]
+        if not sources[source]:
+            del sources[source]
+        if not sources:
+            del self._of_source[stone.place.tenant]
         self.on_forgotten(stone)
 
 

@@ -137,7 +137,9 @@ class MissedDeletions:
             self._doubt_task.cancel()  # the next doubt has a time of its own
             self._doubt_task = None
         if self._missed:
-            self.unsure.add(place for place in self._store.places() if self._is_missed(place))
+            tenants = {missed.tenant for missed in self._missed if missed.key == WHOLE_TENANT}
+            places = self._store.places()
+            self.unsure.add(one for one in places if one.tenant in tenants or one in self._missed)
         self._missed.clear()
         self._knows_all = self._heard_all or (self._knows_all and not self.in_doubt)
         if self._knows_all:
@@ -159,9 +161,6 @@ class MissedDeletions:
             self._store.graveyard.knows()
         if given_up:
             self._on_given_up()
-
-    def _is_missed(self, place: Place) -> bool:
-        return place in self._missed or Place(place.tenant, WHOLE_TENANT) in self._missed
 
     def _knew_until_s(self, place: Place) -> float:
         return max(self._there_s, self._obeyed_s.get(place, self._there_s))

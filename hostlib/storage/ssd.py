@@ -310,19 +310,26 @@ class SsdTier:
     def _make_room(self, length: int) -> bool:
         if length > self.capacity_bytes:
             return False
-        while self._bytes + length > self.capacity_bytes:
-            self.dropped += 1
-            self.drop(self._next_to_leave())
-        return True
-
-    def _next_to_leave(self) -> Place:
-        """The oldest block that need not stay, or the oldest; those that stay become the newest."""
-        for _ in range(len(self._entries)):
-            place = next(iter(self._entries))
-            if not self.stays(place):
+        excess = self._bytes + length - self.capacity_bytes
+        leaving: list[Place] = []
+        spared: list[Place] = []
+        """What is older and stays: it becomes the newest, unless the others are not enough."""
+        for place, entry in self._entries.items():
+            if excess <= 0:
                 break
-            self._entries[place] = self._entries.pop(place)
-        return next(iter(self._entries))
+            stays = self.stays(place)
+            (spared if stays else leaving).append(place)
+            excess -= 0 if stays else taken_bytes(entry.length)
+        for place in spared:
+            entry = self._entries.pop(place)
+            self._entries[place] = entry
+            if excess > 0:
+                leaving.append(place)
+                excess -= taken_bytes(entry.length)
+        for place in leaving:
+            self.dropped += 1
+            self.drop(place)
+        return True
 
     def _insert(self, place: Place, entry: _Entry) -> None:
         self._entries[place] = entry

@@ -266,7 +266,7 @@ class BlockStore:
 
     def tenants(self) -> set[int]:
         """Return whose blocks are here."""
-        return {place.tenant for place in self.places()}
+        return {tenant for tenant, held_bytes in self._tenant_bytes.items() if held_bytes}
 
     def _first_tag(self, place: Place) -> bytes:
         """Return the tag of fragment 0 of a block that is here, without reading the disk."""
@@ -326,12 +326,11 @@ class BlockStore:
     def __contains__(self, place: object) -> bool:
         return place in self._dram or (self._ssd is not None and place in self._ssd)
 
-    def places(self) -> set[Place]:
+    def places(self) -> list[Place]:
         """Return the places of all blocks."""
-        held = set(self._dram)
-        if self._ssd is not None:
-            held.update(self._ssd)
-        return held
+        if self._ssd is None:
+            return list(self._dram)
+        return [*self._ssd, *(place for place in self._dram if place not in self._ssd)]
 
     def on_ssd_only(self, place: Place) -> bool:
         """Return whether the block has to be read from SSD first."""
@@ -437,19 +436,16 @@ class BlockStore:
     def _insert(self, place: Place, block: Block | Derived) -> None:
         self._dram[place] = block
         self._dram_used += _taken(block)
+        to_spare = len(self._retained)
         while self._dram_used > self._dram_bytes and len(self._dram) > 1:
-            self._spare_retained(place)
-            self._demote(*self._dram.popitem(last=False))
-
-    def _spare_retained(self, newest: Place) -> None:
-        """Have the block that leaves next be one that is not retained, if there is one beside the newest."""
-        for _ in range(len(self._retained)):
             first = next(iter(self._dram))
-            if first not in self._retained:
-                break
-            self._dram.move_to_end(first)
-        if next(iter(self._dram)) == newest:
-            self._dram.move_to_end(newest)
+            if first == place:
+                self._dram.move_to_end(first)
+            elif to_spare and first in self._retained:  # it leaves behind all that are not
+                to_spare -= 1
+                self._dram.move_to_end(first)
+            else:
+                self._demote(first, self._dram.pop(first))
 
     def _demote(self, place: Place, block: Block | Derived) -> None:
         self._dram_used -= _taken(block)

@@ -9,6 +9,7 @@ acknowledged, and it is kept.
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class UnsureBlocks:
         """Ask for all there are; return how many were given up."""
         self._heard_s = asyncio.get_running_loop().time()
         given_up = 0
-        while some := list(self._places)[:AT_ONCE]:
+        while some := list(islice(self._places, AT_ONCE)):
             given_up += sum(await asyncio.gather(*map(self._is_given_up, some)))
         return given_up
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from time import thread_time
 from types import SimpleNamespace
 from typing import NoReturn
 
@@ -17,7 +18,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from experiments.simulate_faults.virtual_time import run_virtual
-from hostlib.protocol.block import NAME_BYTES, Block, Derived, Place, encode_record
+from hostlib.protocol import wire
+from hostlib.protocol.block import LEAST_BYTES, NAME_BYTES, Block, Derived, Place, encode_record
 from hostlib.protocol.content import block_content, sealed_block
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import ALIVE, NOTE
@@ -365,3 +367,14 @@ async def test_a_note_that_the_disk_refused_is_known_until_it_is_safe() -> None:
     await asyncio.sleep(2)
     assert not tier.refused_note(name)
     assert disk.synced(name) == b"again"
+
+
+@in_virtual_time
+async def test_a_large_block_takes_the_place_of_many_in_a_moment() -> None:
+    """Where each was looked for from the start of a dict, others waited for seconds."""
+    tier = SsdTier(SimulatedDisk(), 65_000 * LEAST_BYTES, run=commit_in_virtual_time)
+    tier.preload((at(number), Derived(1)) for number in range(65_000))
+    began_s = thread_time()
+    tier.keep(at(65_000), Block(WRITE, bytes(65_000 * LEAST_BYTES), bytes(wire.TAG_BYTES)))
+    assert thread_time() - began_s < 0.5
+    assert list(tier) == [at(65_000)]

@@ -3,12 +3,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from hashlib import blake2b
+from time import thread_time
 
 import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
-from hostlib.protocol.block import LEAST_BYTES
+from hostlib.protocol.block import LEAST_BYTES, Block, Place
 from hostlib.protocol.content import block_content, derivation, derived_write, sealed_block
 from hostlib.protocol.errors import DiskError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
@@ -490,11 +491,11 @@ async def test_all_places_are_those_in_memory_and_on_the_disk() -> None:
     for number in range(3):
         put(store, number)
     assert store.on_ssd_only(place(key(0)))
-    assert store.places() == {place(key(number)) for number in range(3)}
+    assert sorted(store.places()) == sorted(place(key(number)) for number in range(3))
     assert store.tenants() == {TENANT}
     in_memory = make_store()
     put(in_memory, 1)
-    assert in_memory.places() == {place(key(1))}
+    assert in_memory.places() == [place(key(1))]
 
 
 def test_memory_holds_no_more_than_its_bytes_but_for_one_block() -> None:
@@ -555,3 +556,18 @@ async def test_short_blocks_that_wait_for_a_disk_are_bounded() -> None:
     store = BlockStore(1 << 20, tier, derivation(SEAL), options)
     kept = [store.put_fragment(puts(number, b"x", durable=True)[0]).kept for number in range(2 * most)]
     assert most / 2 < kept.count(Kept.COMMITTING) <= most + 1
+
+
+def test_a_large_block_takes_the_place_of_many_retained_ones_in_a_moment() -> None:
+    """Each of them was looked at for each that left: others waited for a minute."""
+    store = BlockStore(16_000 * LEAST_BYTES, None, derivation(SEAL))
+    for tenant in (1, 2):
+        for number in range(8_000):
+            where = Place(tenant, key(number))
+            store.put(where, Block(WRITE, b"x", bytes(wire.TAG_BYTES)), durable=False)
+            store.retain(where)
+    assert store.stats.retained == 8_000
+    began_s = thread_time()
+    store.put(Place(3, key(0)), Block(WRITE, bytes(15_999 * LEAST_BYTES), b""), durable=False)
+    assert thread_time() - began_s < 3
+    assert len(store.places()) == 2
