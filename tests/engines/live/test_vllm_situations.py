@@ -309,6 +309,30 @@ def test_nothing_is_stored_of_a_step_that_raised_an_error(start: Start, home: Ho
     assert len(home.store.places()) == 1 + 2 * 6
 
 
+SPOIL = """
+worker = llm.llm_engine.engine_core.engine_core.model_executor.driver_worker.worker
+layer = worker.model_runner.model.model.layers[1]
+def spoil(module, arguments, output):
+    return tuple(one * float("nan") for one in output)
+hook = layer.register_forward_hook(spoil)
+generate([PROMPT], 4)
+hook.remove()
+"""
+
+
+def test_kv_that_is_no_number_is_not_stored(start: Start, home: Home) -> None:
+    """A kernel that goes wrong once spoils an engine's own cache for a while, and a pool for good."""
+    prompt = tokens(200, 3)
+    engine = start(transfer=transfer(home))
+    engine.run(SPOIL.replace("PROMPT", repr(prompt)))
+    engine.settle()
+    assert len(home.store.places()) == 1  # the shape of its blocks
+    engine.forget()
+    assert_same(engine.generate(prompt), start().generate(prompt))
+    engine.settle()
+    assert len(home.store.places()) == 1 + 2 * 6
+
+
 LOSE_ALL = """
 pool, = open_pools()
 load = pool.begin_load
