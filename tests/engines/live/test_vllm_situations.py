@@ -380,6 +380,15 @@ def test_nor_does_it_go_on_with_what_another_connector_could_not_load(
     assert_same(engine.generate(*prompts), start(tmp_path / "llama").generate(*prompts))
 
 
+def test_a_multi_connector_that_fails_requests_is_refused(start: Start, home: Home) -> None:
+    """vLLM asks the MultiConnector's own settings what to do with a load that failed."""
+    both = beside_a_failing_peer(home)
+    del both["kv_load_failure_policy"]
+    engine = start(transfer=both)
+    assert engine.failure is not None
+    assert "set kv_load_failure_policy='recompute'" in engine.failure
+
+
 def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:
     """Prefill and decode apart: one stores and does not load, the other loads and does not store."""
     prompt, held = tokens(200, 3), 1 + 2 * 6
