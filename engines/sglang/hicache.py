@@ -24,6 +24,7 @@ from sglang.srt.mem_cache.hicache_storage import (
     HiCacheStorageExtraInfo,
 )
 
+from engines.numbers import holds_numbers
 from engines.sglang.names import begin_naming, check_answers
 from engines.sglang.weight_changes import listen
 from engines.versions import check_names, warn_if_untested
@@ -125,12 +126,16 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def batch_set(
         self, keys: list[str], values: Any = None, target_locations: Any = None, target_sizes: Any = None
     ) -> bool:
-        """Offer pages; whether all are held."""
+        """Offer pages but those that are NaN; whether all are held."""
         if not self._is_named():
             return False
-        blocks = self._blocks(keys)
-        items = [Item(block, _bytes(value.contiguous())) for block, value in zip(blocks, values, strict=True)]
-        return all(self._pool.store(items))
+        pages = [
+            (block, value.contiguous())
+            for block, value in zip(self._blocks(keys), values, strict=True)
+            if holds_numbers(value)
+        ]
+        held = self._pool.store([Item(block, _bytes(page)) for block, page in pages])
+        return all(held) and len(pages) == len(keys)
 
     def exists(self, key: str) -> bool:
         """Return whether the pool has a page."""

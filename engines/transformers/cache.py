@@ -13,6 +13,7 @@ from transformers.cache_utils import DynamicLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from engines.model_configuration import ROPES_OF_LENGTH, rope_types
+from engines.numbers import holds_numbers
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -204,7 +205,7 @@ def _shape(config: Any) -> tuple[int, int, int]:
 
 
 def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
-    """Offer the whole blocks of a prompt that `cache` holds; how many are held.
+    """Offer the whole blocks of a prompt that `cache` holds, up to one that is NaN; how many are held.
 
     It has to be computed from these tokens alone, as the model's weights are: not under autocast, and
     without a mask or positions of one's own, which it does not say afterwards.
@@ -219,7 +220,10 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     keys = list(pool.space.block_keys(pool.seal, tokens[:length]))
     blocks = []
     for number, block in enumerate(pool.blocks.references(keys, 0)):
-        blocks.append([Item(block, memoryview(block_kv(cache, number, size).numpy()))])
+        content = block_kv(cache, number, size)
+        if not holds_numbers(content.view(cache.layers[0].keys.dtype)):
+            break
+        blocks.append([Item(block, memoryview(content.numpy()))])
     return pool.begin_store_blocks(blocks).result()
 
 

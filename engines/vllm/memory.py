@@ -8,8 +8,8 @@ from typing import Protocol
 class BlockMemory(Protocol):
     """The engine's KV memory. A block is stored as several objects, one for each group of layers."""
 
-    def read(self, block_id: int, index: int) -> memoryview:
-        """Return a copy of one object."""
+    def read(self, block_id: int, index: int) -> memoryview | None:
+        """Return a copy of one object; None if it holds what is no number."""
 
     def empty(self, index: int) -> memoryview:
         """Room for one object."""

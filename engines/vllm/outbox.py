@@ -111,15 +111,18 @@ class Outbox:
                     self._unsettled.setdefault(step, []).append((run, readers))
 
     def read(self, reader: _Reader) -> list[Item] | None:
-        """Copy a block, unless the engine has taken it back."""
+        """Copy a block, unless the engine has taken it back or it holds what is no number."""
+        items = []
         with self._reading:
             if reader not in self._unread.get(reader.block_id, ()):
                 return None
             self._forget_reader(reader)
-            read, block_id = self._memory.read, reader.block_id
-            return [
-                Item(reference, read(block_id, index)) for index, reference in enumerate(reader.references)
-            ]
+            for index, reference in enumerate(reader.references):
+                content = self._memory.read(reader.block_id, index)
+                if content is None:
+                    return None
+                items.append(Item(reference, content))
+        return items
 
     def take_refusals(self) -> list[Refusal]:
         """Blocks that turned out not to be stored since the last call."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import vllm
 from vllm import envs
+from vllm.config import get_current_vllm_config_or_none
 from vllm.platforms import current_platform
 from vllm.v1.executor import Executor, UniProcExecutor
 from vllm.v1.kv_cache_interface import FullAttentionSpec, MLAAttentionSpec
@@ -84,7 +85,7 @@ class Layout:
 
 def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings, rank: int = 0) -> Layout:
     """Raises KeySpaceError for what the pool can't hold: see docs/engines.md."""
-    parallel, transfer = config.parallel_config, config.kv_transfer_config
+    parallel = config.parallel_config
     if config.diffusion_config is not None or config.model_config.is_diffusion:
         raise KeySpaceError(
             "a diffusion model computes the KV of a block again while it writes it: use it without the pool"
@@ -95,11 +96,7 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
             "vLLM does not know which experts computed what the pool loads, and would end at the first hit: "
             "use enable_return_routed_experts without the pool"
         )
-    if transfer is not None and transfer.kv_load_failure_policy != "recompute":
-        raise ConfigError(
-            "set kv_load_failure_policy='recompute' in KVTransferConfig: "
-            "with 'fail', a block that the pool has lost would fail the request"
-        )
+    _check_policy(config)
     _check_prefixes(config)
     _check_rope(config.model_config)
     group = _only_group(kv_cache)
@@ -121,6 +118,21 @@ def make_layout(config: VllmConfig, kv_cache: KVCacheConfig, settings: Settings,
         shards=1 if type(group.kv_cache_spec) is MLAAttentionSpec else None,
     )
     return Layout(space, groups, dict.fromkeys(names, page_bytes), kv_cache.num_blocks, rank)
+
+
+def _check_policy(config: VllmConfig) -> None:
+    """Raise ConfigError if a load that fails would fail its request.
+
+    A connector within a MultiConnector has settings of its own, but vLLM does what the MultiConnector's say.
+    In a worker, these are in the configuration that vLLM has as the current one.
+    """
+    for one in (config, get_current_vllm_config_or_none()):
+        transfer = None if one is None else one.kv_transfer_config
+        if transfer is not None and transfer.kv_load_failure_policy != "recompute":
+            raise ConfigError(
+                "set kv_load_failure_policy='recompute' in KVTransferConfig, also in that of a "
+                "MultiConnector: with 'fail', a block that the pool has lost would fail the request"
+            )
 
 
 def _check_ranks(config: VllmConfig) -> None:

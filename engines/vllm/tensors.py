@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from engines.numbers import holds_numbers
 from hostlib.protocol.errors import KeySpaceError
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ class KvTensors:
         """Return whether the tensors are in host memory."""
         return all(layer.device.type == "cpu" for group in self._groups for layer in group)
 
-    def read(self, block_id: int, index: int) -> memoryview:
-        """Return a copy of one object."""
+    def read(self, block_id: int, index: int) -> memoryview | None:
+        """Return a copy of one object; None if it holds what is no number."""
         parts = [layer[block_id].detach().contiguous().flatten() for layer in self._groups[index]]
-        content = torch.cat([part.view(torch.uint8) for part in parts]).cpu()
-        return memoryview(content.numpy())
+        content = torch.cat([part.view(torch.uint8) for part in parts])
+        if not all(holds_numbers(part) for part in parts):
+            return None
+        return memoryview(content.cpu().numpy())
 
     def empty(self, index: int) -> memoryview:
         """Room for one object."""

@@ -72,6 +72,18 @@ def test_pages_go_in_and_come_out(pool_settings: dict[str, object], home: Home) 
         storage.close()
 
 
+def test_pages_that_hold_no_numbers_are_not_stored(pool_settings: dict[str, object]) -> None:
+    storage = backend(pool_settings)
+    try:
+        keys, pages = [f"{number:064x}" for number in range(3)], [torch.randn(PAGE) for _ in range(3)]
+        pages[1].view(-1)[7] = float("nan")
+        assert not storage.batch_set(keys, pages)
+        assert not storage.set(keys[1], pages[1])
+        assert [storage.exists(key) for key in keys] == [True, False, True]
+    finally:
+        storage.close()
+
+
 def test_shards_and_models_are_kept_apart(pool_settings: dict[str, object]) -> None:
     storage = backend(pool_settings)
     try:

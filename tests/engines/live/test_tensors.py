@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -47,9 +48,31 @@ def test_what_is_read_from_one_engine_is_written_to_another(shape: str) -> None:
     for block in range(BLOCKS):
         for index, length in enumerate(LAYOUT.space.object_bytes):
             content = here.read(block, index)
+            assert content is not None
             assert len(content) == len(there.empty(index)) == length
             there.write(block, index, content)
     assert all(torch.equal(mine[name], theirs[name]) for name in NAMES)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_what_is_no_number_is_not_read(value: float, dtype: torch.dtype) -> None:
+    sizes = dict.fromkeys(NAMES, BLOCK_BYTES * dtype.itemsize // 4)
+    mine = {name: torch.full((BLOCKS, HEADS, TOKENS, WIDTH), 6e4, dtype=dtype) for name in NAMES}
+    mine[NAMES[2]][4, 1, 3, 5] = value
+    here = KvTensors(replace(LAYOUT, layer_bytes=sizes), mine)
+    spoiled = [
+        (block, index) for block in range(BLOCKS) for index in (0, 1) if here.read(block, index) is None
+    ]
+    assert spoiled == [(4, 1)]
+
+
+def test_numbers_in_8_bits_are_read_whatever_they_are() -> None:
+    mine = {name: torch.full((BLOCKS, HEADS, TOKENS, WIDTH), 0x7F, dtype=torch.uint8) for name in NAMES}
+    layout = replace(LAYOUT, layer_bytes=dict.fromkeys(NAMES, BLOCK_BYTES // 4))
+    for dtype in (torch.uint8, torch.float8_e4m3fn):
+        here = KvTensors(layout, {name: one.view(dtype) for name, one in mine.items()})
+        assert here.read(0, 0) is not None
 
 
 def test_a_write_to_a_devices_memory_is_over_when_it_returns(monkeypatch: pytest.MonkeyPatch) -> None:

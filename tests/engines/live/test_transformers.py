@@ -86,6 +86,21 @@ SMALL = {
 }  # fmt: skip
 
 
+def test_nothing_is_stored_from_a_block_on_that_holds_no_numbers(pool_settings: dict[str, object]) -> None:
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    tokens = torch.randint(2, 128, (1, 4 * BLOCK_TOKENS))
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "spoiled", BLOCK_TOKENS))
+    try:
+        kept = DynamicCache(config=model.config)
+        with torch.no_grad():
+            model(tokens, past_key_values=kept)
+        kept.layers[1].values[0, 0, 2 * BLOCK_TOKENS + 3, 0] = float("nan")
+        assert cache.store(pool, tokens[0].tolist(), kept) == 2
+    finally:
+        pool.close()
+
+
 @pytest.mark.parametrize(("ends", "found"), [(1, 2), (None, 2), ([1, 0], 4)])
 def test_behind_a_padding_token_that_generate_masks_nothing_is_loaded(
     pool_settings: dict[str, object], ends: int | list[int] | None, found: int

@@ -309,6 +309,30 @@ def test_nothing_is_stored_of_a_step_that_raised_an_error(start: Start, home: Ho
     assert len(home.store.places()) == 1 + 2 * 6
 
 
+SPOIL = """
+worker = llm.llm_engine.engine_core.engine_core.model_executor.driver_worker.worker
+layer = worker.model_runner.model.model.layers[1]
+def spoil(module, arguments, output):
+    return tuple(one * float("nan") for one in output)
+hook = layer.register_forward_hook(spoil)
+generate([PROMPT], 4)
+hook.remove()
+"""
+
+
+def test_kv_that_is_no_number_is_not_stored(start: Start, home: Home) -> None:
+    """A kernel that goes wrong once spoils an engine's own cache for a while, and a pool for good."""
+    prompt = tokens(200, 3)
+    engine = start(transfer=transfer(home))
+    engine.run(SPOIL.replace("PROMPT", repr(prompt)))
+    engine.settle()
+    assert len(home.store.places()) == 1  # the shape of its blocks
+    engine.forget()
+    assert_same(engine.generate(prompt), start().generate(prompt))
+    engine.settle()
+    assert len(home.store.places()) == 1 + 2 * 6
+
+
 LOSE_ALL = """
 pool, = open_pools()
 load = pool.begin_load
@@ -354,6 +378,15 @@ def test_nor_does_it_go_on_with_what_another_connector_could_not_load(
         environment={"VLLM_USE_V2_MODEL_RUNNER": "0"},
     )  # fmt: skip
     assert_same(engine.generate(*prompts), start(tmp_path / "llama").generate(*prompts))
+
+
+def test_a_multi_connector_that_fails_requests_is_refused(start: Start, home: Home) -> None:
+    """vLLM asks the MultiConnector's own settings what to do with a load that failed."""
+    both = beside_a_failing_peer(home)
+    del both["kv_load_failure_policy"]
+    engine = start(transfer=both)
+    assert engine.failure is not None
+    assert "set kv_load_failure_policy='recompute'" in engine.failure
 
 
 def test_a_producer_and_a_consumer(start: Start, home: Home) -> None:

@@ -123,10 +123,14 @@ class BytesMemory:
     rank: int = 0
     content: dict[tuple[int, int], bytes] = field(default_factory=dict)
     fails: bool = False
+    spoiled: set[tuple[int, int]] = field(default_factory=set)
+    """Objects that hold what is no number."""
 
-    def read(self, block_id: int, index: int) -> memoryview:
+    def read(self, block_id: int, index: int) -> memoryview | None:
         if self.fails:
             raise RuntimeError("no copy")
+        if (block_id, index) in self.spoiled:
+            return None
         return memoryview(self.content.get((block_id, index), bytes(self.object_bytes[index])))
 
     def empty(self, index: int) -> memoryview:

@@ -456,6 +456,17 @@ class TestFailures:
         engine.run()
         assert not engine.pool.objects
 
+    def test_a_block_of_which_one_object_holds_no_numbers_is_not_stored(self) -> None:
+        engine = EngineModel(PoolInHand(), budget=40)
+        engine.pool.has_room = False
+        request = engine.add("a", PROMPT)
+        engine.step()
+        engine.memories[0].spoiled = {(request.blocks[2].block_id, 1)}
+        engine.run()
+        check(engine)
+        of_prompt = [object_key(engine, number, index) for number in range(4) for index in (0, 1)]
+        assert [key in engine.pool.objects for key in of_prompt] == [True] * 4 + [False] * 4
+
     def test_a_block_that_can_not_be_put_into_the_engine_is_computed(self) -> None:
         first = EngineModel(PoolInHand())
         first.add("a", PROMPT)
