@@ -198,10 +198,16 @@ class Player:
         attempt, held = self.history.delete_begins(place, self._loop.time()), self._world.held(place)
         client = self._world.clients[operation.node]
         down, lifetime_s = self._down(client), operation.lifetime_s
+        untold = client.stats.pools_untold
         if not lifetime_s:
             await client.delete(block)
         elif await client.hint(block, Hint.EXPIRE, lifetime_s) is not HintOutcome.DONE:
             self.history.outcomes["lifetimes_refused"] += 1
+            return
+        if client.stats.pools_untold > untold and len(self._world.fabric.switches) > 1:
+            self.history.outcomes["pools_untold"] += (
+                1  # the controller did not answer: they may go on serving it
+            )
             return
         down |= self._down(client)  # who comes back while the controller is told is not asked any more
         found = {content for address, content in held.items() if address not in down}

@@ -5,7 +5,7 @@ says which writes of the block there are, and what it takes to prove that they a
 (`hostlib.protocol.seal.Seal.proof`). Then every storage node is told to forget each of them. All that are not
 down must say so: who is away copies from them what was deleted before it gives anything away again. It can't
 learn so of a write that only nodes which are down hold, as nobody else could say which that is: where there
-may be one, the deletion fails. Last the controller has the pools of all switches forget the writes. If it
+may be one, the deletion fails. Last the controller has the pools of all switches forget the block. If it
 goes by another list, by which others may be there, all begins anew until the two lists agree.
 """
 
@@ -242,11 +242,14 @@ class Deletions:
             deletion.epochs.add(reply.epoch)
 
     async def _controller_agrees(self, deletion: _Deletion) -> bool:
-        """Have all pools forget what was found; return whether nobody else is up by the controller's list."""
-        await self._together(self._tell_controller(deletion, stone) for stone in deletion.stones)
+        """Have all pools forget whatever they hold of the block; return whether nobody else is up by the
+        controller's list."""
+        anything = Tombstone(Place(self._seal.tenant, deletion.block.key), 0, bytes(wire.TAG_BYTES))
+        stones = deletion.stones or {anything: 1}
+        await self._together(self._tell_controller(deletion, *stone) for stone in stones.items())
         return not deletion.is_disputed and self._is_done(deletion)
 
-    async def _tell_controller(self, deletion: _Deletion, stone: Tombstone) -> None:
+    async def _tell_controller(self, deletion: _Deletion, stone: Tombstone, fragments: int) -> None:
         """Have the pools of all switches forget a write: those that no storage node's answer passed, too. A
         controller that does not answer is counted, and not waited for."""
         controller = self._exchange.options.controller
@@ -261,7 +264,7 @@ class Deletions:
             )
 
         def encode(again: int) -> bytes:
-            return delete_message(stone, deletion.stones[stone], self._exchange.numbers.take())
+            return delete_message(stone, fragments, self._exchange.numbers.take())
 
         try:
             reply = await self._ask(deletion.block.key, controller, encode, takes, POOLS_S)

@@ -155,8 +155,8 @@ control slots(
     }
 
     // All slots of the block are empty from here on, and what was deleted does not fill them again.
-    action forget_write() {
-        block_write.write(metadata.base_slot, DELETED ++ metadata.generation ++ headers.kv.content);
+    action forget_write(bit<64> content) {
+        block_write.write(metadata.base_slot, DELETED ++ metadata.generation ++ content);
         slot_write.write(metadata.base_slot, 0);
     }
 
@@ -212,12 +212,14 @@ control slots(
                 let_puts_count();
             }
         } else if (headers.kv.op == OP_DELETED) {
-            // Also where none of it counts yet: what makes it count may come late.
-            bool of_slots = metadata.content == headers.kv.content || metadata.content == 0;
-            if (metadata.present && headers.kv.content != 0 && of_slots) {
-                forget_write();
+            // Also where none of it counts yet: what makes it count may come late. The controller's is of whatever
+            // write is here: who had the block deleted may not know of it.
+            bool any = metadata.role & ROLE_CONTROL != 0 && headers.kv.flags & FLAG_HELD == 0;
+            bit<64> content = metadata.content != 0 ? metadata.content : headers.kv.content;
+            if (metadata.present && content != 0 && (any || content == headers.kv.content)) {
+                forget_write(content);
             }
-            if (metadata.role & ROLE_CONTROL != 0 && headers.kv.flags & FLAG_HELD == 0) {
+            if (any) {
                 metadata.fate = fate_t.RETURN;
                 metadata.outcome = OUTCOME_CONTROL;
             }

@@ -216,6 +216,18 @@ def test_the_controller_has_a_switch_forget_a_write_that_no_answer_passed(rig: R
     assert [served(rig, fragment) for fragment in ALL] == [None] * FRAGMENTS
 
 
+@pytest.mark.parametrize("content", [0, OTHER_CONTENT])
+def test_whatever_write_a_pool_holds_the_controller_has_it_forgotten(rig: Rig, content: int) -> None:
+    """Who has a block deleted does not hear what only a pool off its way holds, nor how long that is."""
+    rig.install(KEY)
+    fill(rig)
+    message = KV(op=wire.OP_DELETED, key=KEY, fragments=1, content=content, sequence=7)
+    rig.send(p4.CPU_PORT, rig.frame(p4.CPU_PORT, "0.0.0.0", message))
+    ((_, back),) = rig.to_cpu
+    assert (back[KV].op, back[KV].content, back[KV].sequence) == (wire.OP_DELETED, content, 7)
+    assert [served(rig, fragment) for fragment in ALL] == [None] * FRAGMENTS
+
+
 def test_the_controllers_answer_reaches_who_asked(rig: Rig) -> None:
     flags = wire.FLAG_HELD
     message = KV(op=wire.OP_DELETED, key=KEY, fragments=FRAGMENTS, content=CONTENT, flags=flags)

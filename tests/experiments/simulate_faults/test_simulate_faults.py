@@ -139,6 +139,15 @@ def test_a_disk_that_does_not_sync_is_noticed(artifacts: Artifacts, monkeypatch:
     assert any("was acknowledged as on" in text for text in outcome.violations)
 
 
+def test_pools_off_the_way_may_serve_what_was_deleted_without_a_controller(artifacts: Artifacts) -> None:
+    faults = tuple(Fault(at_s, "restart_controller", (0,), 2.5) for at_s in (1.5, 5.5))
+    plan = plans.make(4 * plans.MANY_SWITCHES_EVERY, 3 * OPERATIONS)
+    outcome = run(replace(plan, faults=faults, topology=plans.RACKS), artifacts)
+    assert outcome.violations == ()
+    assert outcome.counts["pools_untold"] > 0
+    assert outcome.counts["deleted"] > 0
+
+
 def obeyed_by_one(deletions: Deletions, switch: str, answer: Answer) -> None:
     """What one switch has done counts for all."""
     deletion = deletions._under_way.get(answer.message.sequence)

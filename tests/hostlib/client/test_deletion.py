@@ -316,6 +316,17 @@ async def test_who_is_up_by_the_controllers_earlier_list_deletes_it_too() -> Non
     assert not world.holders(1)
 
 
+@in_virtual_time
+async def test_pools_off_the_way_forget_what_no_storage_node_holds_any_more() -> None:
+    """Another deletion of the block is under way, or failed when the storage nodes had obeyed."""
+    world = World(replicas=2, options=ClientOptions(controller=CONTROLLER))
+    controller_by_list(world, [world.announce(UP, UP, UP).epoch])
+    await asyncio.sleep(0.1)
+    assert not await world.client.delete(ref(1))
+    ((to, asked),) = world.sent(NODE, wire.OP_DELETE)
+    assert (to, asked.key, asked.tenant, asked.content) == (CONTROLLER, key(1), TENANT, 0)
+
+
 @pytest.mark.parametrize("ends_silent", [False, True])
 @in_virtual_time
 async def test_while_the_controller_goes_by_another_list_nothing_is_said_to_be_deleted(
