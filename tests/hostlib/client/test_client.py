@@ -255,9 +255,21 @@ async def test_the_nodes_window_counts_what_other_homes_were_asked_for_and_no_pu
 @in_virtual_time
 async def test_how_long_a_block_took_is_said() -> None:
     world = World(held=1)
+    await asyncio.sleep(1)
     block = await world.client.get(refs(1)[0])
     assert world.client.get_latencies_s[0] == pytest.approx(0.004)
     assert block.elapsed_s == pytest.approx(0.004)
+
+
+@in_virtual_time
+async def test_how_long_the_rest_of_a_block_waited_for_the_window_is_said() -> None:
+    world = World(options=ClientOptions(node=NodeWindowOptions(initial=1, least=1, most=1)))
+    both = refs(2)
+    for one in both:
+        await world.client.put(one, bytes(600))
+    blocks = (await world.client.get_chain(both)).blocks
+    waited = [block.times.body_sent_s - block.times.probed_s for block in blocks]
+    assert max(waited) == pytest.approx(0.002)
 
 
 @in_virtual_time
