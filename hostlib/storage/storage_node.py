@@ -90,7 +90,7 @@ class StorageNode:
         leave."""
         link_bit_s = self._options.link_bit_s
         link_s = 8 * self._transport.queued_bytes / link_bit_s if link_bit_s else 0.0
-        return min(0xFFFF, round(1000 * max(link_s, self._reader.wait_s(tenant))))
+        return _in_ms(max(link_s, self._reader.wait_s(tenant)))
 
     def set_ssd_rate(self, bytes_per_s: float) -> None:
         """From now on the modelled device reads at this rate, 0 for unlimited."""
@@ -162,7 +162,7 @@ class StorageNode:
         if not count:
             return 0
         first = wire.decode(puts[at])
-        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        backlog_ms = _in_ms(self._store.commit_wait_s())
         epoch = self.members.epoch & 0xFF
         if not self.joining.is_home(first.key):
             self.stats.puts += count
@@ -362,7 +362,7 @@ class StorageNode:
         self.stats.puts += 1
         flags = message.flags & wire.FLAG_RECLAIM
         self.stats.reclaims += bool(flags)
-        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        backlog_ms = _in_ms(self._store.commit_wait_s())
         if not self.joining.is_home(message.key):
             return self._refuse(message, wire.REFUSED_NOT_HOME, backlog_ms)
         place = Place(message.tenant, message.key)
@@ -424,7 +424,7 @@ class StorageNode:
         if error is None and self._store.is_waiting(place):  # another write: the one that is safe was deleted
             self._store.when_safe(place, lambda error: self._on_safe(place, error))
             return
-        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        backlog_ms = _in_ms(self._store.commit_wait_s())
         found = self._store.find(place)
         for address, message in self._acks.take(place):
             if error is not None or found is None:
@@ -503,3 +503,8 @@ def _held(is_new: bool) -> int:
 def _is_of(message: wire.Message, fragments: int, write: int) -> bool:
     """Whether a GET may be answered from a block of so many fragments, of this write."""
     return message.content in (0, write) and message.fragments in (0, fragments)
+
+
+def _in_ms(wait_s: float) -> int:
+    """Return a wait as messages carry it."""
+    return min(0xFFFF, round(1000 * wait_s))

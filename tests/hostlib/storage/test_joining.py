@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hostlib.protocol import wire
+from hostlib.protocol.content import sealed_block
 from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import SETTLED_S, Members, State
 from hostlib.protocol.tombstones import LIST_FLAGS
@@ -20,7 +21,7 @@ from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults
-from tests.hostlib.sealed import place
+from tests.hostlib.sealed import SEAL, place
 from tests.hostlib.world import World, content, key, put_all, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
@@ -343,3 +344,36 @@ async def test_one_peer_that_was_there_says_all_that_was_deleted_though_another_
     world.announce(JOINING, UP, UP)
     assert node.joining.missed.in_doubt
     await until(lambda: not node.joining.missed.in_doubt, 1)
+
+
+@in_virtual_time
+async def test_who_returns_copies_what_one_got_behind_the_first_pass_that_was_down_during_the_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is back when the second pass ends, and gave all that it had in the first."""
+    world = World(controller="10.255.255.254")
+    home, standin, _ = (one.address for one in world.members.nodes)
+    number = next(n for n in range(99) if world.homes(n) == [home])
+    world.kill(home)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(home)
+    node.start()
+    run, complete = node.joining.catch_up.run, 0
+
+    async def passes(members: Members, own: str, patience: Patiences) -> bool:
+        nonlocal complete
+        is_complete = await run(members, own, patience)
+        complete += is_complete and asyncio.current_task() is node.joining._join_task
+        if complete == 1 and standin not in world.network.dead:
+            block = sealed_block(SEAL, key(number), 5, content(number))
+            world.stores[standin].put(place(key(number)), block, True)
+            world.network.dead.add(standin)
+            world.announce(JOINING, DOWN, UP)
+        elif complete == 2:
+            world.network.dead.discard(standin)
+            world.announce(JOINING, UP, UP)
+        return is_complete
+
+    monkeypatch.setattr(node.joining.catch_up, "run", passes)
+    await until(lambda: node.joining.caught_up, 20)
+    assert home in world.holders(number)
