@@ -62,10 +62,6 @@ class Question:
             return None
         return self.future.result() is not None
 
-    def address(self) -> str:
-        """Return the address of the home that is asked now."""
-        return self.homes[0]
-
     def datagrams(self, requests: Sequence[Request[Question]], sequence: int, now_s: float) -> list[bytes]:
         """Return the STAT."""
         self.is_asked = True

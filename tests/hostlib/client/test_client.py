@@ -126,6 +126,17 @@ async def is_there(client: Client, ref: BlockRef, how: str) -> bool:
             return await client.present([ref], 1.0) == [True]
 
 
+@pytest.mark.parametrize("how", ["exists", "present"])
+@in_virtual_time
+async def test_what_a_pool_holds_is_there(how: str) -> None:
+    world = World()
+    (ref,) = refs(1)
+    world.network.pooled[ref.key] = wire.Message(
+        wire.OP_FOUND, ref.key, 0, FRAGMENTS, wire.FLAG_FROM_POOL, sequence=1 << 30, tenant=TENANT, content=5
+    )
+    assert await is_there(world.client, ref, how)
+
+
 @pytest.mark.parametrize("how", ["get", "get_chain", "exists", "present"])
 @in_virtual_time
 async def test_a_read_that_began_after_a_put_is_not_told_what_was_missing_before(how: str) -> None:

@@ -375,3 +375,17 @@ async def test_that_a_home_lacks_one_write_does_not_say_that_there_is_nothing_to
     port.set_receiver(lacks_it_first)
     assert await world.client.delete(ref(1))
     assert not world.holders(1)
+
+
+@in_virtual_time
+async def test_an_answer_that_the_network_repeats_at_once_disturbs_nothing() -> None:
+    world = World(homes=1)
+    await world.client.put(ref(1), content(1))
+    port = world.network.ports[NODE]
+    hears = port.receiver
+    assert hears is not None
+    errors: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
+    port.set_receiver(lambda source, datagrams: hears(source, [*datagrams, *datagrams]))
+    assert await world.client.delete(ref(1))
+    assert not errors

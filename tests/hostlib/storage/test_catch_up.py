@@ -322,6 +322,28 @@ async def test_more_than_is_remembered_of_what_no_home_lists_is_copied_in_furthe
 
 
 @in_virtual_time
+async def test_a_peer_whose_turn_was_before_that_of_one_that_took_long_is_asked_for_what_it_listed() -> None:
+    """It has no less time for that."""
+    world = World(replicas=2)
+    stranger, one, other = world.nodes
+    missed, long = [n for n in range(99) if set(world.homes(n)) == {one, other}][:2]
+    await world.client.put(ref(missed), content(missed), replicas=2)
+    await world.client.put(ref(long), content(long, 1300 * 512), replicas=2)
+    block = world.stores[other].get(place(key(missed)))
+    assert block is not None
+    world.stores[stranger].put(place(key(missed)), block, True)
+    world.stores[other].drop(place(key(missed)))
+    node = comes_back_empty(world, one)
+    world.network.faults = Faults(min_delay_s=0.4, max_delay_s=0.4)
+    began_s = asyncio.get_running_loop().time()
+    node.start()
+    await until(lambda: one in world.holders(missed), 2 * PATIENCE_S)
+    assert asyncio.get_running_loop().time() - began_s > PATIENCE_S
+    assert node.joining.catch_up.stats.copied == 2
+    node.close()
+
+
+@in_virtual_time
 async def test_a_block_is_repaired_from_the_first_peer_that_has_it() -> None:
     world = World(replicas=1)
     await world.client.put(ref(1), content(1))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hostlib.protocol import wire
-from hostlib.protocol.content import sealed_block
+from hostlib.protocol.content import derivation, sealed_block
 from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import SETTLED_S, Members, State
 from hostlib.protocol.tombstones import LIST_FLAGS
@@ -19,6 +19,7 @@ from hostlib.storage.graveyard import ALIVE_EVERY_S
 from hostlib.storage.missed_deletions import DOUBT_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, place
@@ -377,3 +378,29 @@ async def test_who_returns_copies_what_one_got_behind_the_first_pass_that_was_do
     monkeypatch.setattr(node.joining.catch_up, "run", passes)
     await until(lambda: node.joining.caught_up, 20)
     assert home in world.holders(number)
+
+
+@in_virtual_time
+async def test_who_is_not_in_the_list_is_the_home_of_nothing() -> None:
+    world = World()
+    address = "10.0.0.200"
+    store = BlockStore(1 << 20, None, derivation(SEAL))
+    node = StorageNode(world.network.port(address), store, StorageOptions(address), world.members)
+    assert not any(node.joining.is_home(key(number)) for number in range(20))
+    world.announce(UP, UP, UP)
+    assert not any(node.joining.is_home(key(number)) for number in range(20))
+
+
+@in_virtual_time
+async def test_who_is_cut_off_was_there_until_a_list_that_all_have_heard_since() -> None:
+    """Another that did not hear it yet may delete without this node."""
+    world = World(controller="10.255.255.254")
+    home = world.members.nodes[0].address
+    world.announce(UP, UP, UP)
+    missed, began_s = world.nodes[home].joining.missed, world.clock_s
+    there_s = []
+    for after_s in (1, SETTLED_S - 1, SETTLED_S + 1, 2 * SETTLED_S + 2):
+        world.clock_s = began_s + after_s
+        world.repeat()
+        there_s.append(missed._there_s - began_s)
+    assert there_s == [0, 0, 0, SETTLED_S + 1]
