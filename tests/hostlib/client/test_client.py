@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Sequence
 
 import pytest
 
@@ -261,6 +262,22 @@ async def test_the_nodes_window_counts_what_other_homes_were_asked_for_and_no_pu
     assert max(in_flight) == 4
     first_put = next(at for at, one in enumerate(world.network.log) if one[2][1] == wire.OP_PUT)
     assert max(in_flight[first_put : first_put + 50]) == 4
+
+
+@in_virtual_time
+async def test_what_a_switch_swallows_is_asked_for_past_its_pool() -> None:
+    world = World(held=1)
+    (block,) = refs(1)
+    (home,) = world.homes(block.key)
+    port = world.network.ports[home]
+    hears = port.receiver
+    assert hears is not None
+
+    def behind_the_switch(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        hears(source, [one for one in datagrams if wire.decode(one).flags & wire.FLAG_BYPASS])
+
+    port.set_receiver(behind_the_switch)
+    assert (await world.client.get(block)).content == block_content(block.key, BLOCK_BYTES)
 
 
 @in_virtual_time

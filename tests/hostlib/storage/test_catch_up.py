@@ -84,6 +84,7 @@ async def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught
     assert bool(again) == bool(lost)
     assert {place for place, _ in fetched} <= missed
     assert lost or set(fetched.values()) == {1}  # though both others list it
+    assert lost or not node.stats.unexpected
     world.announce(UP, UP, UP)
     for other in world.members.nodes[1:]:
         world.network.dead.add(other.address)
