@@ -404,3 +404,18 @@ async def test_who_is_cut_off_was_there_until_a_list_that_all_have_heard_since()
         world.repeat()
         there_s.append(missed._there_s - began_s)
     assert there_s == [0, 0, 0, SETTLED_S + 1]
+
+
+@in_virtual_time
+async def test_a_probe_is_answered_at_once() -> None:
+    controller = "10.255.255.254"
+    world = World(homes=1, controller=controller)
+    ((home, node),) = world.nodes.items()
+    node.start()
+    await asyncio.sleep(1.01)
+    said = len(world.sent(home, wire.OP_HELLO))
+    probe = wire.Message(wire.OP_MEMBERS, bytes(16), 0, 0, sequence=77, value=world.members.encode())
+    world.network.deliver(controller, home, wire.encode(probe))
+    assert [(to, hello.sequence) for to, hello in world.sent(home, wire.OP_HELLO)[said:]] == [
+        (controller, 77)
+    ]
