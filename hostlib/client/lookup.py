@@ -100,7 +100,7 @@ class Question:
             return
         homes, silent = self.lookup.homes_of(self.block)
         if any(other != home for other in homes):
-            self.silent_home = self.silent_home or silent
+            self.silent_home = silent
             self.homes = [home, *sorted(homes, key=home.__eq__)]
             self.lookup.next_home(self)
 

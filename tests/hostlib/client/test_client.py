@@ -17,6 +17,7 @@ from hostlib.protocol.content import block_content, derived_write
 from hostlib.protocol.errors import (
     BlockNotFoundError,
     OverloadedError,
+    TransferTimeoutError,
 )
 from hostlib.protocol.transfer import BlockRef
 from tests.asynchronous import in_virtual_time
@@ -262,6 +263,24 @@ async def test_the_nodes_window_counts_what_other_homes_were_asked_for_and_no_pu
     assert max(in_flight) == 4
     first_put = next(at for at, one in enumerate(world.network.log) if one[2][1] == wire.OP_PUT)
     assert max(in_flight[first_put : first_put + 50]) == 4
+
+
+@pytest.mark.parametrize("how", ["get", "present"])
+@in_virtual_time
+async def test_a_home_that_fell_silent_while_another_was_asked_is_not_asked(how: str) -> None:
+    world = World(replicas=2)
+    (block,) = refs(1)
+    _, silent = world.homes(block.key)
+    asking = asyncio.create_task(is_there(world.client, block, how))
+    await asyncio.sleep(0.001)
+    for owner in list(world.client._exchange.request_owners):
+        owner.silent(silent)
+    if how == "get":
+        with pytest.raises(TransferTimeoutError):
+            await asking
+    else:
+        assert not await asking
+    assert silent not in [to for source, to, _ in world.network.log if source == NODE]
 
 
 @in_virtual_time
