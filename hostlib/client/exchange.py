@@ -413,7 +413,8 @@ _owner_of = attrgetter("owner")
 
 
 def _address_of(request: Request[Any]) -> str:
-    address: str = request.owner.address()
+    """Return where a fetch's request goes that a pool is to answer."""
+    address: str = request.owner.homes[0]
     return address
 
 

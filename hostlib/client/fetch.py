@@ -115,10 +115,6 @@ class Fetch:
         """Return when it has taken as long as it may."""
         return self.wanted_s + self.fetches.longest_s(self.fragments)
 
-    def address(self) -> str:
-        """Return the address of the home that is asked now."""
-        return self.homes[0]
-
     def datagrams(self, requests: Sequence[Request[Fetch]], sequence: int, now_s: float) -> list[bytes]:
         """Return the GETs of fragments."""
         if self.started_s is None:

@@ -400,7 +400,6 @@ class Fetches:
                 continue
             if probe_at == LEARNED:
                 bodies.setdefault(self._giver(fetch, address), []).extend(fetch.requests[1:])
-                self._exchange.pump_soon()
                 continue
             self._ask_bodies(bodies)
             probe = datagrams[probe_at]

@@ -62,10 +62,6 @@ class Question:
             return None
         return self.future.result() is not None
 
-    def address(self) -> str:
-        """Return the address of the home that is asked now."""
-        return self.homes[0]
-
     def datagrams(self, requests: Sequence[Request[Question]], sequence: int, now_s: float) -> list[bytes]:
         """Return the STAT."""
         self.is_asked = True
@@ -104,7 +100,7 @@ class Question:
             return
         homes, silent = self.lookup.homes_of(self.block)
         if any(other != home for other in homes):
-            self.silent_home = self.silent_home or silent
+            self.silent_home = silent
             self.homes = [home, *sorted(homes, key=home.__eq__)]
             self.lookup.next_home(self)
 

@@ -53,10 +53,6 @@ class Leg:
         """Return when the offer has taken as long as it may."""
         return self.offer.until_s
 
-    def address(self) -> str:
-        """Return the address of the home."""
-        return self.member.address
-
     def datagrams(self, requests: Sequence[Request[Leg]], sequence: int, now_s: float) -> list[bytes]:
         """Return the PUTs of fragments, for all homes if they are the first of the first home's."""
         encode = self.offer.offers.encode

@@ -38,9 +38,6 @@ class RequestOwner(Protocol):
     def overdue(self) -> None:
         """End a transfer that has taken as long as it may."""
 
-    def address(self) -> str:
-        """Return where its requests go."""
-
     def datagrams(self, requests: Sequence[Request[Any]], sequence: int, now_s: float) -> list[bytes]:
         """Requests as they are sent now, numbered from `sequence` on."""
 

@@ -54,7 +54,7 @@ class FlowWindow:
         allowed = int(self.window) + self._shared
         return allowed if allowed < self._most else self._most
 
-    def answered(self, fragments: int, now_s: float, backlog_ms: float | None, merged: bool = False) -> None:
+    def answered(self, fragments: int, now_s: float, backlog_ms: float | None, merged: bool) -> None:
         """So many fragments that were in flight are answered: by the home with its backlog, or by someone
         nearer (None).
 

@@ -257,7 +257,7 @@ class CatchUp:
             if patience.is_over(asyncio.get_running_loop().time()):
                 self.stats.impatient += 1
                 return False
-            page = await self._ask(peer.address, wire.OP_LIST, start, 0, 0, 0)
+            page = await self._ask(peer.address, wire.OP_LIST, start)
             if page is None or page.op != wire.OP_KEYS:
                 self.stats.silent_peers += 1
                 return False
@@ -311,7 +311,7 @@ class CatchUp:
             if patience.is_over(asyncio.get_running_loop().time()):
                 self.stats.impatient += 1
                 return True
-            page = await self._ask(peer, wire.OP_LIST, start, 0, 0, 0, flags)
+            page = await self._ask(peer, wire.OP_LIST, start, flags)
             if page is None:
                 self.stats.silent_peers += 1
                 return False
@@ -380,7 +380,7 @@ class CatchUp:
     async def _fragment(self, peer: str, entry: Entry, fragment: int) -> wire.Message | None:
         async with self._window:
             reply = await self._ask(
-                peer, wire.OP_GET, entry.place, fragment, entry.fragments, entry.write, wire.FLAG_BYPASS
+                peer, wire.OP_GET, entry.place, wire.FLAG_BYPASS, fragment, entry.fragments, entry.write
             )
         if reply is not None and _is_busy(reply):
             self._busy.add(peer)
@@ -394,10 +394,17 @@ class CatchUp:
         return reply
 
     async def _stat(self, peer: str, place: Place) -> wire.Message | None:
-        return await self._ask(peer, wire.OP_STAT, place, 0, 0, 0, wire.FLAG_BYPASS)
+        return await self._ask(peer, wire.OP_STAT, place, wire.FLAG_BYPASS)
 
     async def _ask(
-        self, peer: str, op: int, place: Place, fragment: int, fragments: int, write: int, flags: int = 0
+        self,
+        peer: str,
+        op: int,
+        place: Place,
+        flags: int = 0,
+        fragment: int = 0,
+        fragments: int = 0,
+        write: int = 0,
     ) -> wire.Message | None:
         """The reply, None if there is none after some tries."""
         key = (peer, op | flags & LIST_FLAGS, place, fragment)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.storage.replies import ECHOED_FLAGS
+from hostlib.storage.replies import ECHOED_FLAGS, in_ms
 from hostlib.storage.ssd_reader import SsdReader
 from hostlib.storage.waiting_gets import WaitingGets
 
@@ -47,7 +47,7 @@ class Gets:
     def backlog_ms(self, tenant: int | None = None) -> int:
         """See `StorageNode`."""
         link_s = 8 * self._transport.queued_bytes / self._link_bit_s if self._link_bit_s else 0.0
-        return min(0xFFFF, round(1000 * max(link_s, self.reader.wait_s(tenant))))
+        return in_ms(max(link_s, self.reader.wait_s(tenant)))
 
     def serve(
         self,

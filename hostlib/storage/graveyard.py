@@ -46,7 +46,7 @@ class Graveyard:
         """Remember a tombstone of that age, which a host sent, here and on the disk."""
         deleted_s = self.stones.wall_s() - max(0.0, age_s)
         is_new, name = self.stones.add(stone, deleted_s, source), stone.name()
-        if self._ssd is not None and stone in self.stones and (is_new or self._ssd.refused_note(name)):
+        if self._ssd is not None and (is_new or self._ssd.refused_note(name)):
             self._ssd.note(name, encode_note(stone, deleted_s, source))
 
     def when_safe(self, stone: Tombstone, done: Callable[[DiskError | None], None]) -> None:

@@ -79,7 +79,7 @@ class Joining:
         """Set when there is a new list: a storage node that was down may be back, or not in it any more."""
         self._may_lack = False
         """Whether so many peers were down since the passes began that they may hold what nobody else has."""
-        self.catch_up = CatchUp(transport, own.number if own else 0, self)
+        self.catch_up = CatchUp(transport, self._number, self)
         unsure = UnsureBlocks(store, self.catch_up, self._other_homes_up)
         self.missed = MissedDeletions(store, unsure, self._is_listed, self._begin)
         """What was deleted while this node was away. If it gave up blocks, others may have other writes of
@@ -100,7 +100,6 @@ class Joining:
     def start(self) -> None:
         """Copy what was missed, and tell the controller, if there is one."""
         self._doubt(self._store.graveyard.has_past)
-        self._store.graveyard.is_there()
         self._begin()
         if self._controller is not None:
             self._spawn(self._beat(self._controller))

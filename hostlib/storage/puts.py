@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hostlib import native
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
-from hostlib.storage.replies import ECHOED_FLAGS
+from hostlib.storage.replies import ECHOED_FLAGS, in_ms
 from hostlib.storage.store_options import Kept
 from hostlib.storage.waiting_acks import WaitingAcks
 
@@ -44,7 +44,7 @@ class Puts:
         if not count:
             return 0
         first = wire.decode(puts[at])
-        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        backlog_ms = in_ms(self._store.commit_wait_s())
         epoch = self._replies.epoch
         if not self._joining.is_home(first.key):
             self._stats.puts += count
@@ -86,7 +86,7 @@ class Puts:
         self._stats.puts += 1
         flags = message.flags & wire.FLAG_RECLAIM
         self._stats.reclaims += bool(flags)
-        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        backlog_ms = in_ms(self._store.commit_wait_s())
         if not self._joining.is_home(message.key):
             return self._replies.refused(message, wire.REFUSED_NOT_HOME, backlog_ms)
         place = Place(message.tenant, message.key)
@@ -125,7 +125,7 @@ class Puts:
             # Another write: the one that is safe was deleted.
             self._store.when_safe(place, lambda error: self._on_safe(place, error))
             return
-        backlog_ms = min(0xFFFF, round(1000 * self._store.commit_wait_s()))
+        backlog_ms = in_ms(self._store.commit_wait_s())
         found = self._store.find(place)
         for address, message in self._acks.take(place):
             if error is not None or found is None:

@@ -46,3 +46,8 @@ class Replies:
         flags = message.flags & (ECHOED_FLAGS | wire.FLAG_RECLAIM)
         reply = self.of(message, wire.OP_REFUSED, flags, message.content, message.fragments, backlog_ms)
         return reply._replace(generation=reason)
+
+
+def in_ms(wait_s: float) -> int:
+    """Return a wait as messages carry it, in milliseconds."""
+    return min(0xFFFF, round(1000 * wait_s))

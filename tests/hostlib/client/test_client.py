@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,6 +17,7 @@ from hostlib.protocol.content import block_content, derived_write
 from hostlib.protocol.errors import (
     BlockNotFoundError,
     OverloadedError,
+    TransferTimeoutError,
 )
 from hostlib.protocol.transfer import BlockRef
 from tests.asynchronous import in_virtual_time
@@ -124,6 +126,17 @@ async def is_there(client: Client, ref: BlockRef, how: str) -> bool:
             return bool(await client.exists([ref]))
         case _:
             return await client.present([ref], 1.0) == [True]
+
+
+@pytest.mark.parametrize("how", ["exists", "present"])
+@in_virtual_time
+async def test_what_a_pool_holds_is_there(how: str) -> None:
+    world = World()
+    (ref,) = refs(1)
+    world.network.pooled[ref.key] = wire.Message(
+        wire.OP_FOUND, ref.key, 0, FRAGMENTS, wire.FLAG_FROM_POOL, sequence=1 << 30, tenant=TENANT, content=5
+    )
+    assert await is_there(world.client, ref, how)
 
 
 @pytest.mark.parametrize("how", ["get", "get_chain", "exists", "present"])
@@ -252,12 +265,58 @@ async def test_the_nodes_window_counts_what_other_homes_were_asked_for_and_no_pu
     assert max(in_flight[first_put : first_put + 50]) == 4
 
 
+@pytest.mark.parametrize("how", ["get", "present"])
+@in_virtual_time
+async def test_a_home_that_fell_silent_while_another_was_asked_is_not_asked(how: str) -> None:
+    world = World(replicas=2)
+    (block,) = refs(1)
+    _, silent = world.homes(block.key)
+    asking = asyncio.create_task(is_there(world.client, block, how))
+    await asyncio.sleep(0.001)
+    for owner in list(world.client._exchange.request_owners):
+        owner.silent(silent)
+    if how == "get":
+        with pytest.raises(TransferTimeoutError):
+            await asking
+    else:
+        assert not await asking
+    assert silent not in [to for source, to, _ in world.network.log if source == NODE]
+
+
+@in_virtual_time
+async def test_what_a_switch_swallows_is_asked_for_past_its_pool() -> None:
+    world = World(held=1)
+    (block,) = refs(1)
+    (home,) = world.homes(block.key)
+    port = world.network.ports[home]
+    hears = port.receiver
+    assert hears is not None
+
+    def behind_the_switch(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        hears(source, [one for one in datagrams if wire.decode(one).flags & wire.FLAG_BYPASS])
+
+    port.set_receiver(behind_the_switch)
+    assert (await world.client.get(block)).content == block_content(block.key, BLOCK_BYTES)
+
+
 @in_virtual_time
 async def test_how_long_a_block_took_is_said() -> None:
     world = World(held=1)
+    await asyncio.sleep(1)
     block = await world.client.get(refs(1)[0])
     assert world.client.get_latencies_s[0] == pytest.approx(0.004)
     assert block.elapsed_s == pytest.approx(0.004)
+
+
+@in_virtual_time
+async def test_how_long_the_rest_of_a_block_waited_for_the_window_is_said() -> None:
+    world = World(options=ClientOptions(node=NodeWindowOptions(initial=1, least=1, most=1)))
+    both = refs(2)
+    for one in both:
+        await world.client.put(one, bytes(600))
+    blocks = (await world.client.get_chain(both)).blocks
+    waited = [block.times.body_sent_s - block.times.probed_s for block in blocks]
+    assert max(waited) == pytest.approx(0.002)
 
 
 @in_virtual_time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -434,3 +435,36 @@ async def test_that_a_home_lacks_one_write_does_not_say_that_there_is_nothing_to
     port.set_receiver(lacks_it_first)
     assert await world.client.delete(ref(1))
     assert not world.holders(1)
+
+
+@in_virtual_time
+async def test_an_answer_that_the_network_repeats_at_once_disturbs_nothing() -> None:
+    world = World(homes=1)
+    await world.client.put(ref(1), content(1))
+    port = world.network.ports[NODE]
+    hears = port.receiver
+    assert hears is not None
+    errors: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
+    port.set_receiver(lambda source, datagrams: hears(source, [*datagrams, *datagrams]))
+    assert await world.client.delete(ref(1))
+    assert not errors
+
+
+@in_virtual_time
+async def test_a_deletion_waits_for_the_list_by_which_a_storage_node_goes() -> None:
+    """By that list there may be others who hold the block."""
+    controller = "10.255.255.254"
+    world = World(homes=2, replicas=2, options=ClientOptions(controller=controller))
+    world.announce(UP, UP)
+    await world.client.put(ref(1), content(1), replicas=2)
+    world.members = replace(world.members, epoch=world.members.epoch + 1)
+    newer = wire.Message(wire.OP_MEMBERS, bytes(16), 0, 0, value=world.members.encode())
+    for home in world.nodes:
+        world.network.deliver(controller, home, wire.encode(newer))
+    deletion = asyncio.create_task(world.client.delete(ref(1)))
+    await asyncio.sleep(5)
+    assert not deletion.done()
+    assert len(world.sent(NODE, wire.OP_HELLO)) > 2  # it asks for the list again and again
+    world.network.deliver(controller, NODE, wire.encode(newer))
+    assert await deletion

@@ -265,8 +265,10 @@ async def test_who_waited_in_vain_for_others_obeys_what_they_say_later() -> None
     assert gone in world.holders(kept)
 
 
+@pytest.mark.parametrize("answers_late", [False, True])
 @in_virtual_time
-async def test_who_gave_up_a_block_copies_what_another_home_has_in_its_place() -> None:
+async def test_who_gave_up_a_block_copies_what_another_home_has_in_its_place(answers_late: bool) -> None:
+    """Also where it knows so late that it has read the others' lists before."""
     world = World(replicas=2, controller="10.255.255.254")
     gone = absent_home(world)
     n = blocks_of(world, gone)[0]
@@ -277,6 +279,9 @@ async def test_who_gave_up_a_block_copies_what_another_home_has_in_its_place() -
     for store in world.stores.values():
         store.graveyard.stones.expire()
     await world.client.put(ref(n), content(n + 1), durable=True, replicas=2)
+    if answers_late:
+        others = [one for one in world.nodes if one != gone]
+        asyncio.get_running_loop().call_later(10, listens_to_no_list(world, *others, op=wire.OP_STAT))
     await come_back(world, gone)  # it is up
     held = world.stores[gone].get(place(key(n)))
     assert held is not None

@@ -241,3 +241,24 @@ async def test_the_rest_of_a_block_is_asked_of_the_home_that_gave_its_beginning(
     await asyncio.sleep(0.01)
     assert reading.done()
     assert (await reading).content == content(1)
+
+
+@in_virtual_time
+async def test_a_read_goes_on_though_a_home_says_to_lack_what_it_has_given_already() -> None:
+    """The block may have left meanwhile, and a pool has the rest."""
+    world = World(homes=1)
+    fragments = 50
+    await world.client.put(ref(1), content(1, fragments * 512))
+    port = world.network.ports[NODE]
+    hears = port.receiver
+    assert hears is not None
+
+    def says_both(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        hears(source, datagrams)
+        for message in map(wire.decode, datagrams):
+            lacks = message._replace(op=wire.OP_NOT_FOUND, tag=bytes(16), value=b"")
+            hears(source, [wire.encode(lacks)])
+
+    port.set_receiver(says_both)
+    assert (await world.client.get(ref(1))).content == content(1, fragments * 512)
+    assert len(sent(world, wire.OP_GET)) == fragments

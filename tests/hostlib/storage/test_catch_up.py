@@ -84,6 +84,7 @@ async def test_a_returned_store_copies_what_it_missed_before_it_counts_as_caught
     assert bool(again) == bool(lost)
     assert {place for place, _ in fetched} <= missed
     assert lost or set(fetched.values()) == {1}  # though both others list it
+    assert lost or not node.stats.unexpected
     world.announce(UP, UP, UP)
     for other in world.members.nodes[1:]:
         world.network.dead.add(other.address)
@@ -338,6 +339,28 @@ async def test_more_than_is_remembered_of_what_no_home_lists_is_copied_in_furthe
     node.start()
     await until(lambda: node.joining.caught_up, 60)
     assert all(home in world.holders(n) for n in numbers)
+    node.close()
+
+
+@in_virtual_time
+async def test_a_peer_whose_turn_was_before_that_of_one_that_took_long_is_asked_for_what_it_listed() -> None:
+    """It has no less time for that."""
+    world = World(replicas=2)
+    stranger, one, other = world.nodes
+    missed, long = [n for n in range(99) if set(world.homes(n)) == {one, other}][:2]
+    await world.client.put(ref(missed), content(missed), replicas=2)
+    await world.client.put(ref(long), content(long, 1300 * 512), replicas=2)
+    block = world.stores[other].get(place(key(missed)))
+    assert block is not None
+    world.stores[stranger].put(place(key(missed)), block, True)
+    world.stores[other].drop(place(key(missed)))
+    node = comes_back_empty(world, one)
+    world.network.faults = Faults(min_delay_s=0.4, max_delay_s=0.4)
+    began_s = asyncio.get_running_loop().time()
+    node.start()
+    await until(lambda: one in world.holders(missed), 2 * PATIENCE_S)
+    assert asyncio.get_running_loop().time() - began_s > PATIENCE_S
+    assert node.joining.catch_up.stats.copied == 2
     node.close()
 
 

@@ -109,6 +109,18 @@ async def test_how_long_a_record_waits_follows_the_rate_of_the_last_groups() -> 
 
 
 @in_virtual_time
+async def test_what_comes_within_a_moment_is_written_together() -> None:
+    disk = SimulatedDisk()
+    commit = GroupCommit(disk, CommitOptions(gather_s=0.1), run=slowly)
+    for number in range(5):
+        commit.put(place(key(number)), 1, block_of(1))
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(2)
+    assert commit.commits == 1
+    assert len(list(disk.scan())) == 5
+
+
+@in_virtual_time
 async def test_what_is_deleted_is_gone_though_nothing_is_written_any_more() -> None:
     disk, one = SimulatedDisk(), place(key(1))
     commit = GroupCommit(disk, run=slowly)

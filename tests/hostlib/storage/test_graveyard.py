@@ -82,6 +82,19 @@ async def test_what_is_damaged_is_no_tombstone(name: bytes) -> None:
 
 
 @in_virtual_time
+async def test_what_newer_ones_leave_no_room_for_takes_none_on_the_disk_either() -> None:
+    disk = SimulatedDisk()
+    yard = open_yard(disk, Clock())
+    for write in range(1, MAX_OF_BLOCK + 1):
+        yard.bury(stone(1, write=write), 0.0)
+    older = stone(1, write=MAX_OF_BLOCK + 1)
+    yard.bury(older, 100.0)
+    assert older not in yard.stones
+    await asyncio.sleep(1)
+    assert older.name() not in [name for name, _ in disk.scan()]
+
+
+@in_virtual_time
 async def test_the_disk_says_when_the_node_was_there() -> None:
     disk, clock = SimulatedDisk(), Clock()
     yard = open_yard(disk, clock)

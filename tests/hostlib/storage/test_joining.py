@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hostlib.protocol import wire
+from hostlib.protocol.content import derivation, sealed_block
 from hostlib.protocol.errors import TransferTimeoutError
 from hostlib.protocol.members import SETTLED_S, Members, State
 from hostlib.protocol.tombstones import LIST_FLAGS
@@ -18,9 +19,10 @@ from hostlib.storage.graveyard import ALIVE_EVERY_S
 from hostlib.storage.missed_deletions import DOUBT_S
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
+from hostlib.storage.store import BlockStore
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults
-from tests.hostlib.sealed import place
+from tests.hostlib.sealed import SEAL, place
 from tests.hostlib.world import World, content, key, put_all, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
@@ -343,3 +345,77 @@ async def test_one_peer_that_was_there_says_all_that_was_deleted_though_another_
     world.announce(JOINING, UP, UP)
     assert node.joining.missed.in_doubt
     await until(lambda: not node.joining.missed.in_doubt, 1)
+
+
+@in_virtual_time
+async def test_who_returns_copies_what_one_got_behind_the_first_pass_that_was_down_during_the_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is back when the second pass ends, and gave all that it had in the first."""
+    world = World(controller="10.255.255.254")
+    home, standin, _ = (one.address for one in world.members.nodes)
+    number = next(n for n in range(99) if world.homes(n) == [home])
+    world.kill(home)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(home)
+    node.start()
+    run, complete = node.joining.catch_up.run, 0
+
+    async def passes(members: Members, own: str, patience: Patiences) -> bool:
+        nonlocal complete
+        is_complete = await run(members, own, patience)
+        complete += is_complete and asyncio.current_task() is node.joining._join_task
+        if complete == 1 and standin not in world.network.dead:
+            block = sealed_block(SEAL, key(number), 5, content(number))
+            world.stores[standin].put(place(key(number)), block, True)
+            world.network.dead.add(standin)
+            world.announce(JOINING, DOWN, UP)
+        elif complete == 2:
+            world.network.dead.discard(standin)
+            world.announce(JOINING, UP, UP)
+        return is_complete
+
+    monkeypatch.setattr(node.joining.catch_up, "run", passes)
+    await until(lambda: node.joining.caught_up, 20)
+    assert home in world.holders(number)
+
+
+@in_virtual_time
+async def test_who_is_not_in_the_list_is_the_home_of_nothing() -> None:
+    world = World()
+    address = "10.0.0.200"
+    store = BlockStore(1 << 20, None, derivation(SEAL))
+    node = StorageNode(world.network.port(address), store, StorageOptions(address), world.members)
+    assert not any(node.joining.is_home(key(number)) for number in range(20))
+    world.announce(UP, UP, UP)
+    assert not any(node.joining.is_home(key(number)) for number in range(20))
+
+
+@in_virtual_time
+async def test_who_is_cut_off_was_there_until_a_list_that_all_have_heard_since() -> None:
+    """Another that did not hear it yet may delete without this node."""
+    world = World(controller="10.255.255.254")
+    home = world.members.nodes[0].address
+    world.announce(UP, UP, UP)
+    missed, began_s = world.nodes[home].joining.missed, world.clock_s
+    there_s = []
+    for after_s in (1, SETTLED_S - 1, SETTLED_S + 1, 2 * SETTLED_S + 2):
+        world.clock_s = began_s + after_s
+        world.repeat()
+        there_s.append(missed._there_s - began_s)
+    assert there_s == [0, 0, 0, SETTLED_S + 1]
+
+
+@in_virtual_time
+async def test_a_probe_is_answered_at_once() -> None:
+    controller = "10.255.255.254"
+    world = World(homes=1, controller=controller)
+    ((home, node),) = world.nodes.items()
+    node.start()
+    await asyncio.sleep(1.01)
+    said = len(world.sent(home, wire.OP_HELLO))
+    probe = wire.Message(wire.OP_MEMBERS, bytes(16), 0, 0, sequence=77, value=world.members.encode())
+    world.network.deliver(controller, home, wire.encode(probe))
+    assert [(to, hello.sequence) for to, hello in world.sent(home, wire.OP_HELLO)[said:]] == [
+        (controller, 77)
+    ]

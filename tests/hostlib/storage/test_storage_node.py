@@ -16,6 +16,7 @@ from hostlib.protocol.hints import Hint
 from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import Tombstone, delete_message
 from hostlib.storage import storage_node, waiting_acks, waiting_gets
+from hostlib.storage.store import BlockStore
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.sealed import SEAL, TENANT, WRITE, fragments, place
 from tests.hostlib.world import FRAGMENTS, NODE, World, content, key, ref
@@ -88,6 +89,21 @@ async def test_more_than_a_minute_of_work_is_said_as_the_most_that_can_be_said()
         world.network.deliver(NODE, home, wire.encode(asked))
     ((_, found),) = world.sent(home, wire.OP_FOUND)
     assert found.backlog_ms == 0xFFFF
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize(("waits_s", "said_ms"), [(3.0, 3000), (100.0, 0xFFFF)])
+@in_virtual_time
+async def test_who_puts_a_block_is_told_how_long_the_next_one_waits(
+    monkeypatch: pytest.MonkeyPatch, waits_s: float, said_ms: int, durable: bool
+) -> None:
+    monkeypatch.setattr(BlockStore, "commit_wait_s", lambda store: waits_s)
+    world = World(homes=1)
+    (home,) = world.nodes
+    for message in fragments(wire.OP_PUT, key(1), content(1), flags=wire.FLAG_DURABLE * durable):
+        world.network.deliver(NODE, home, wire.encode(message))
+    await asyncio.sleep(0.1)
+    assert {ack.backlog_ms for _, ack in world.sent(home, wire.OP_PUT_ACK)} == {said_ms}
 
 
 @in_virtual_time
