@@ -290,8 +290,7 @@ class Exchange:
             next_s = min(next_s, quiet_s)
             if quiet_s <= now_s and (since_s := lane.oldest_s()) is not None:
                 oldest_s[home] = min(since_s, oldest_s.get(home, since_s))
-        if late_s < 2 * self.options.tick_s:  # else it is this process that did not listen
-            self._watch(oldest_s, now_s)
+        self._watch(oldest_s, now_s - late_s)  # for so long it is this process that did not listen
         if now_s >= self._overdue_look_s:
             self._overdue_look_s = now_s + OVERDUE_LOOK_S
             self._end_overdue(now_s)

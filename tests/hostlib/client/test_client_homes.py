@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from hostlib.protocol.errors import TransferError, TransferTimeoutError
 from hostlib.protocol.members import Members, State
 from hostlib.storage.storage_node import StorageNode
 from hostlib.transport.transport import Receiver
-from tests.asynchronous import in_virtual_time
+from tests.asynchronous import in_real_time, in_virtual_time
 from tests.hostlib.client_world import (
     BLOCK_BYTES,
     HOMES,
@@ -72,6 +73,24 @@ async def test_a_dead_home_costs_one_short_timeout_and_is_remembered() -> None:
     world.network.dead.clear()
     await asyncio.sleep(3)  # probing in the background finds it again
     assert (await world.client.get(refs(1)[0])).content == block_content(keys(1)[0], BLOCK_BYTES)
+
+
+@in_real_time
+async def test_a_process_that_is_always_late_notices_a_dead_home() -> None:
+    """It never looked in time, and so never suspected one: each read took 10 s."""
+    world = World(held=1, replicas=2)
+    await world.client.get(refs(1)[0])
+    world.network.dead.add(world.homes(keys(1)[0])[0])
+
+    async def work() -> None:
+        while True:
+            time.sleep(0.1)
+            await asyncio.sleep(0)
+
+    busy = asyncio.create_task(work())
+    async with asyncio.timeout(5):
+        await world.client.get(refs(1)[0])
+    busy.cancel()
 
 
 @in_virtual_time
