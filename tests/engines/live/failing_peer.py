@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,3 +72,13 @@ class FailingPeer(KVConnectorBase_V1):  # type: ignore[misc] # as above
     def build_connector_meta(self, scheduler_output: Any) -> KVConnectorMetadata:
         wanted, self._wanted = self._wanted, []
         return Wanted(wanted)
+
+
+class EndingPeer(FailingPeer):
+    """A connector that has nothing, and during whose third layer the process gets a signal to end."""
+
+    claims = False
+
+    def wait_for_layer_load(self, layer_name: str) -> None:
+        if ".2." in layer_name:
+            signal.raise_signal(signal.SIGTERM)

@@ -49,10 +49,10 @@ def transfer(home: Home, *, role: str = "kv_both", **more: object) -> dict[str, 
     }  # fmt: skip
 
 
-def beside_a_failing_peer(home: Home, **settings: Any) -> dict[str, Any]:
+def beside_a_failing_peer(home: Home, peer: str = "FailingPeer", **settings: Any) -> dict[str, Any]:
     """vLLM's MultiConnector of a connector whose loads fail, and Weir's."""
-    peer = {
-        "kv_connector": "FailingPeer",
+    other = {
+        "kv_connector": peer,
         "kv_connector_module_path": "tests.engines.live.failing_peer",
         "kv_role": "kv_both",
         "kv_load_failure_policy": "recompute",
@@ -61,7 +61,7 @@ def beside_a_failing_peer(home: Home, **settings: Any) -> dict[str, Any]:
         "kv_connector": "MultiConnector",
         "kv_role": "kv_both",
         "kv_load_failure_policy": "recompute",
-        "kv_connector_extra_config": {"connectors": [peer, transfer(home, **settings)]},
+        "kv_connector_extra_config": {"connectors": [other, transfer(home, **settings)]},
     }
 
 
@@ -307,6 +307,16 @@ def test_nothing_is_stored_of_a_step_that_raised_an_error(start: Start, home: Ho
     assert_same(engine.generate(prompt), right)
     engine.settle()
     assert len(home.store.places()) == 1 + 2 * 6
+
+
+def test_nothing_is_stored_of_a_step_that_a_signal_ends(start: Start, home: Home) -> None:
+    """Ctrl-C or a rollout ends vLLM's workers wherever they are, also between two layers."""
+    prompt = tokens(200, 3)
+    ending = beside_a_failing_peer(home, "EndingPeer")
+    with pytest.raises(AssertionError):
+        start(transfer=ending, distributed_executor_backend="mp").generate(prompt)
+    start()  # which takes longer than what was sent
+    assert len(home.store.places()) == 1  # the shape of its blocks
 
 
 SPOIL = """
