@@ -200,6 +200,14 @@ def test_without_r_others_none_is_thrown_out_for_what_is_lost() -> None:
     assert [world.state(store) for store in world.stores] == [State.UP] * 2
 
 
+def test_with_r_others_one_that_loses_a_third_is_thrown_out() -> None:
+    world = World(stores=3)
+    world.run(5.0)
+    world.carries = losing(0.34, ONE)
+    world.run(10.0)
+    assert [world.state(store) for store in world.stores] == [State.DOWN, State.UP, State.UP]
+
+
 def test_of_two_the_one_that_nothing_reaches_is_down_at_once_all_the_same() -> None:
     world = World(stores=2)
     world.run(5.0)

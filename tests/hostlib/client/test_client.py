@@ -29,6 +29,7 @@ from tests.hostlib.client_world import (
     World,
     keys,
     refs,
+    value_of,
 )
 from tests.hostlib.network import NO_FAULTS, Faults
 from tests.hostlib.sealed import TENANT
@@ -281,6 +282,26 @@ async def test_a_home_that_fell_silent_while_another_was_asked_is_not_asked(how:
     else:
         assert not await asking
     assert silent not in [to for source, to, _ in world.network.log if source == NODE]
+
+
+@in_virtual_time
+async def test_what_has_arrived_in_a_callers_buffer_is_there_for_who_joins_the_read() -> None:
+    world = World(options=ClientOptions(node=NodeWindowOptions(initial=2, least=2, most=2)))
+    (block,) = refs(1)
+    content = bytes(at % 251 for at in range(20 * 512))
+    await world.client.put(block, content)
+    first = asyncio.create_task(world.client.get_into(block, memoryview(bytearray(len(content)))))
+    await asyncio.sleep(0.011)  # half of it is there
+    assert (await world.client.get(block)).content == content
+    assert bytes((await first).content) == content
+
+
+@in_virtual_time
+async def test_who_takes_nothing_that_is_pushed_leaves_it() -> None:
+    world = World()
+    (block,) = refs(1)
+    world.network.deliver(HOMES[0], NODE, wire.encode(value_of(block.key, 0, wire.FLAG_PUSHED)))
+    assert world.client.stats.late == 1
 
 
 @in_virtual_time

@@ -13,6 +13,7 @@ from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST, LAST
 from hostlib.protocol.errors import DiskError, MalformedError
 from hostlib.protocol.tombstones import (
+    ALIVE,
     MAX_OF_BLOCK,
     MAX_OF_TENANT,
     NOTE,
@@ -79,6 +80,7 @@ async def test_what_is_damaged_is_no_tombstone(name: bytes) -> None:
     assert not len(yard.stones)
     assert yard.last_there_s == 0
     await asyncio.sleep(1)
+    assert [left for left, _ in disk.scan() if left != ALIVE] == []
 
 
 @in_virtual_time

@@ -419,3 +419,21 @@ async def test_a_probe_is_answered_at_once() -> None:
     assert [(to, hello.sequence) for to, hello in world.sent(home, wire.OP_HELLO)[said:]] == [
         (controller, 77)
     ]
+
+
+@in_virtual_time
+async def test_who_has_heard_of_all_that_was_deleted_was_there() -> None:
+    world = World(replicas=2, controller="10.255.255.254")
+    home = world.members.nodes[0].address
+    await put_all(world, 0, 5)
+    world.kill(home)
+    world.announce(DOWN, UP, UP)
+    world.clock_s += 3600
+    node = world.restart(home)
+    node.start()
+    world.announce(JOINING, UP, UP)
+    await until(lambda: node.joining.caught_up)
+    await asyncio.sleep(1)
+    world.kill(home)
+    assert world.restart(home) is not node
+    assert world.stores[home].graveyard.last_there_s == world.clock_s

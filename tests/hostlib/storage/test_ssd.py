@@ -152,6 +152,15 @@ async def test_a_full_disk_is_said_and_what_was_there_stays() -> None:
 
 
 @in_virtual_time
+async def test_who_keeps_a_block_that_is_longer_than_the_tier_is_told_so() -> None:
+    tier = make_tier(SimulatedDisk(), blocks=1)
+    said: list[DiskError | None] = []
+    tier.keep(at(1), block(1, 10 * BLOCK_BYTES), said.append)
+    assert [type(one) for one in said] == [DiskFullError]
+    assert at(1) not in tier
+
+
+@in_virtual_time
 async def test_a_disk_that_fails_acknowledges_nothing() -> None:
     disk = SimulatedDisk()
     tier = make_tier(disk, 100)
