@@ -36,9 +36,8 @@ control pool_index(
             // About all of the block: slots fill from the first on, mostly.
             metadata.slot = metadata.base_slot + (bit<32>) (metadata.fragments - 1);
         }
-        // A GET for a block of unknown length, or a STAT, asks for 0 fragments. What is deleted may have another length
-        // here. Slots out of range never happen with a
-        // sound controller; then the block counts as absent.
+        // A GET for a block of unknown length, or a STAT, asks for 0 fragments. What is deleted may have another
+        // length here. Slots out of range never happen with a sound controller; then the block counts as absent.
         metadata.present = metadata.present && headers.kv.fragment < metadata.fragments
             && (headers.kv.fragments == metadata.fragments || headers.kv.fragments == 0
                 || headers.kv.op == OP_DELETED)
