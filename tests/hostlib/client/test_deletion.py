@@ -416,8 +416,11 @@ async def test_some_damaged_answers_do_not_say_that_there_is_nothing_to_delete(w
     assert not world.holders(1)
 
 
+@pytest.mark.parametrize("lacks", [(wire.OP_NOT_FOUND, 0), (wire.OP_REFUSED, wire.REFUSED_UNREADABLE)])
 @in_virtual_time
-async def test_that_a_home_lacks_one_write_does_not_say_that_there_is_nothing_to_delete() -> None:
+async def test_that_a_home_lacks_one_write_does_not_say_that_there_is_nothing_to_delete(
+    lacks: tuple[int, int],
+) -> None:
     """The answer to what a read of the same node asks meanwhile."""
     world = World(homes=1)
     await world.client.put(ref(1), content(1))
@@ -428,8 +431,9 @@ async def test_that_a_home_lacks_one_write_does_not_say_that_there_is_nothing_to
     def lacks_it_first(source: str, datagrams: Sequence[wire.Buffer]) -> None:
         for message in map(wire.decode, datagrams):
             if message.op == wire.OP_VALUE:
-                lacks = message._replace(op=wire.OP_NOT_FOUND, content=5, tag=bytes(16), value=b"")
-                hears(source, [wire.encode(lacks)])
+                op, why = lacks
+                answer = message._replace(op=op, generation=why, content=5, tag=bytes(16), value=b"")
+                hears(source, [wire.encode(answer)])
         hears(source, datagrams)
 
     port.set_receiver(lacks_it_first)

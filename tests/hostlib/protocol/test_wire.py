@@ -246,3 +246,15 @@ def test_answers_to_questions_before_a_number_are_told_from_those_to_later_ones(
     ]  # fmt: skip
     assert not is_of_before(-1, wire.FLAG_MERGED)
     assert not is_of_before(-1, wire.FLAG_PUSHED)
+
+
+def test_a_key_is_read_without_the_rest_of_a_message() -> None:
+    key = bytes(range(1, 17))
+    message = wire.Message(wire.OP_GET, key, 0, 0, epoch=7, tag=bytes(range(100, 116)))
+    assert wire.key_of(wire.encode(message)) == key
+    assert wire.epoch_of(wire.encode(message)) == 7
+
+
+def test_half_of_all_numbers_are_before_another() -> None:
+    assert [wire.is_before(number, 5) for number in (4, 5, 6)] == [True, False, False]
+    assert [wire.is_before(5 + (1 << 31) + more, 5) for more in (-1, 0)] == [False, True]
