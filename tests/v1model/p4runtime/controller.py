@@ -150,11 +150,15 @@ class Controller:
             request.packet.metadata.add(metadata_id=field.id, value=as_bytes(metadata.get(field.name, 0)))
         self.client.stream_out_q.put(request)
 
-    def learned_again(self, payload: bytes, timeout_s: float = 60) -> Any:
-        """The digest of a packet, sent until it has one: BMv2 handles packets beside acknowledgements, so
-        the first may overtake the one that was written before it."""
+    def learned_again(self, acknowledged: Any, payload: bytes, timeout_s: float = 60) -> Any:
+        """The digest of a packet after a list was acknowledged; both are sent until there is one. BMv2
+        handles packets beside acknowledgements, so that either may overtake what was written before it."""
+        acknowledgement = p4runtime_pb2.StreamMessageRequest()
+        acknowledgement.digest_ack.digest_id = acknowledged.digest_id
+        acknowledgement.digest_ack.list_id = acknowledged.list_id
         end_s = time.monotonic() + timeout_s
         while time.monotonic() < end_s:
+            self.client.stream_out_q.put(acknowledgement)
             self.send_packet(payload)
             if (message := self.client.get_stream_packet("digest", timeout=1)) is not None:
                 return message.digest

@@ -64,10 +64,7 @@ def test_digests(controller: Controller) -> None:
     c.send_packet(flow(LEARN, address=0x0A000002))
     second = c.receive("digest")
     assert second.data[0].struct.members[0].bitstring == b"\x0a\0\0\2"
-    ack = p4runtime_pb2.StreamMessageRequest()
-    ack.digest_ack.digest_id, ack.digest_ack.list_id = message.digest_id, message.list_id
-    c.client.stream_out_q.put(ack)
-    again = c.learned_again(flow(LEARN, address=0x0A000001))
+    again = c.learned_again(message, flow(LEARN, address=0x0A000001))
     assert again.data[0].struct.members[0].bitstring == b"\x0a\0\0\1"
 
 
