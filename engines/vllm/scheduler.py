@@ -7,8 +7,6 @@ requests that it schedules and to the blocks that it completes, not to the lengt
 from __future__ import annotations
 
 import logging
-import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from engines.vllm.damage import Damage, Write
@@ -16,13 +14,13 @@ from engines.vllm.errors import AdapterChangedError
 from engines.vllm.foreign import NO_FAULTS, EngineFaults, ForeignBlocks
 from engines.vllm.jobs import BlockRun, Jobs, Refusal
 from engines.vllm.key_memory import KeyMemory
-from engines.vllm.lookups import Lookup, Lookups
+from engines.vllm.lookups import Lookups
 from engines.vllm.steps import Step, StepLog
+from engines.vllm.tracked import Tracked
 from hostlib.protocol.hints import MAX_RETAIN_S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from concurrent.futures import Future
 
     from vllm.v1.core.kv_cache_manager import KVCacheBlocks
     from vllm.v1.core.sched.output import SchedulerOutput
@@ -31,18 +29,11 @@ if TYPE_CHECKING:
     from engines.vllm.events import PoolEvents
     from engines.vllm.jobs import Report
     from engines.vllm.keys import EngineKeys, RequestKeys
-    from engines.vllm.media import Media
     from engines.vllm.steps import Block
     from hostlib.engine import BlockingPool
 
 REMEMBERED_KEYS = 1 << 17
 """Number of blocks that the scheduler knows to be in the pool: they are not offered again. About 20 MB."""
-RETRY_STEPS = 16
-"""Number of steps after which blocks that were not stored are offered again."""
-MAX_RETRIES = 8
-"""Number of times that blocks of one request are offered again."""
-RETRIED_BLOCKS = 256
-"""Most blocks that one step offers again."""
 RETAIN = "retain_s"
 """In a request's `kv_transfer_params`: for how many seconds its blocks should be retained."""
 MAX_RETAINED_BLOCKS = 8192
@@ -62,32 +53,6 @@ class OwnCache(Protocol):
 
     def is_empty(self) -> bool:
         """Return whether no request holds a block, and none can be found in the prefix cache."""
-
-
-@dataclass(slots=True)
-class _Tracked:
-    """A request that is waiting or running."""
-
-    request: Request
-    media: Future[Media]
-    """Names of its images and sounds, which take a while."""
-    keys: RequestKeys | None = None
-    """None if its KV is not shared."""
-    is_new: bool = True
-    """Whether its keys are still to be made."""
-    lookup: Lookup | None = None
-    own_blocks: int = 0
-    """Blocks that it found in the engine's own cache."""
-    load: BlockRun | None = None
-    """What it got from the pool when it was scheduled last."""
-    limit: int = sys.maxsize
-    """Number of the first block that failed to load: neither it nor what is behind it is looked for again."""
-    offered: int = 0
-    """Blocks from the first one on that are known to be in the pool, or were offered to it."""
-    refused: int | None = None
-    """Number of the first block that was offered and not stored."""
-    retry_step: int = 0
-    retries: int = 0
 
 
 class SchedulerSide:
@@ -111,7 +76,7 @@ class SchedulerSide:
         """Whether the engine computes blocks again that are reported as wrong after a step."""
         self._block_tokens = pool.space.block_tokens
         self._lookups = Lookups(pool)
-        self._tracked: dict[str, _Tracked] = {}
+        self._tracked: dict[str, Tracked] = {}
         self._loads: list[BlockRun] = []
         self._steps = StepLog()
         self._damage = Damage(self._block_tokens)
@@ -137,7 +102,7 @@ class SchedulerSide:
         lora = request.lora_request
         if lora is not None and lora.load_inplace and lora.lora_name not in self._left_adapters:
             self.adapter_changed(lora.lora_name)
-        self._tracked[request.request_id] = _Tracked(request, self._keys.begin_media(request))
+        self._tracked[request.request_id] = Tracked(request, self._keys.begin_media(request))
 
     def matched_tokens(self, request: Request, computed_tokens: int) -> tuple[int | None, bool]:
         """Tokens that the pool has behind those `computed`; None while it has not answered.
@@ -152,7 +117,7 @@ class SchedulerSide:
         usable = (request.num_tokens - 1) // self._block_tokens  # one token at least has to be computed
         usable = min(usable, tracked.limit)
         if not self._may_load or self._is_left or tracked.keys is None or first >= usable:
-            self._end_lookup(tracked)
+            tracked.end_lookup()
             return 0, False
         if request.skip_reading_prefix_cache or self._lookups.is_resting:
             return 0, False
@@ -186,7 +151,7 @@ class SchedulerSide:
         self._loads.append(tracked.load)
         self._note_foreign(tracked, block_ids)
 
-    def _note_foreign(self, tracked: _Tracked, block_ids: list[int]) -> None:
+    def _note_foreign(self, tracked: Tracked, block_ids: list[int]) -> None:
         load, own = tracked.load, tracked.own_blocks
         known = own if load is None else load.first + len(load.block_ids)
         self._foreign.allocated(tracked.request, block_ids, own, known)
@@ -196,10 +161,10 @@ class SchedulerSide:
         tracked = self._tracked.pop(request_id, None)
         if tracked is not None:
             self._foreign.end(request_id)
-            self._end_lookup(tracked)
+            tracked.end_lookup()
             self._retain(tracked)
 
-    def _retain(self, tracked: _Tracked) -> None:
+    def _retain(self, tracked: Tracked) -> None:
         """Ask storage nodes to retain what the pool has of a request, if the request says so."""
         seconds = _retain_s(tracked.request)
         if seconds and tracked.keys is not None:
@@ -302,8 +267,8 @@ class SchedulerSide:
         for tracked in self._tracked.values():
             self._leave_request(tracked)
 
-    def _leave_request(self, tracked: _Tracked) -> None:
-        self._end_lookup(tracked)
+    def _leave_request(self, tracked: Tracked) -> None:
+        tracked.end_lookup()
         if tracked.load is not None:
             self._voids.append(tracked.request.request_id)
         tracked.keys, tracked.is_new = None, True
@@ -323,19 +288,20 @@ class SchedulerSide:
 
     # Look-ups
 
-    def _tracked_as(self, request: Request) -> _Tracked:
+    def _tracked_as(self, request: Request) -> Tracked:
         if request.request_id not in self._tracked:
             self.added(request)
         return self._tracked[request.request_id]
 
-    def _start(self, tracked: _Tracked) -> None:
+    def _start(self, tracked: Tracked) -> None:
         if self._is_left or self._left_adapters:
             self._resume()
         if tracked.is_new and not self._is_left and not self._has_left_adapter(tracked.request):
             self._name(tracked)
-        tracked.load, tracked.offered, tracked.refused = None, 0, None
+        tracked.load = None
+        tracked.offered.begin()
 
-    def _name(self, tracked: _Tracked) -> None:
+    def _name(self, tracked: Tracked) -> None:
         lora = tracked.request.lora_request
         try:
             tracked.keys, tracked.is_new = self._keys.of(tracked.request, tracked.media), False
@@ -351,11 +317,11 @@ class SchedulerSide:
         lora = request.lora_request
         return lora is not None and (lora.load_inplace or lora.lora_name in self._left_adapters)
 
-    def _found(self, tracked: _Tracked, keys: list[bytes], first: int) -> int | None:
+    def _found(self, tracked: Tracked, keys: list[bytes], first: int) -> int | None:
         """Number of blocks from number `first` on that can be loaded; None while that is not known."""
         lookup = tracked.lookup
         if lookup is None or lookup.first != first:
-            self._end_lookup(tracked)
+            tracked.end_lookup()
             lookup = tracked.lookup = self._lookups.begin(keys, first)
         if self._lookups.poll(lookup) and lookup.found is not None:
             there, rest = keys[first : first + lookup.found], keys[first + lookup.found :]
@@ -378,23 +344,15 @@ class SchedulerSide:
         media = [one.media for one in self._tracked.values() if not one.media.done()]
         self._lookups.wait(lookups, media)
 
-    def _end_lookup(self, tracked: _Tracked) -> None:
-        if tracked.lookup is not None:
-            tracked.lookup.cancel()
-            tracked.lookup = None
-
     # What is stored
 
-    def _stores(self, tracked: _Tracked, names: RequestKeys, count: int, step: Step) -> list[BlockRun]:
+    def _stores(self, tracked: Tracked, names: RequestKeys, count: int, step: Step) -> list[BlockRun]:
         """The blocks of a request that are whole after this step, right, and not known to be in the pool."""
         request = tracked.request
         # Tokens drafted ahead may be taken back; they are not among the request's.
         full = min(request.num_computed_tokens + count, request.num_tokens) // self._block_tokens
-        if tracked.refused is not None and step.number >= tracked.retry_step:
-            tracked.offered = min(tracked.offered, tracked.refused)
-            full = min(full, tracked.refused + RETRIED_BLOCKS)
-            tracked.refused = None
-        if full <= tracked.offered:
+        full = tracked.offered.due(full, step.number)
+        if full <= tracked.offered.blocks:
             return []
         blocks = self._own.blocks(request.request_id)
         if self._damage:
@@ -403,27 +361,22 @@ class SchedulerSide:
         full = full if sound is None else min(full, sound)
         keys = names.extend(full)
         runs = []
-        for first, end in self._held.missing(keys, tracked.offered, full):
+        for first, end in self._held.missing(keys, tracked.offered.blocks, full):
             run = _run(request.request_id, names, first, [block.block_id for block in blocks[first:end]])
             runs.append(run)
             step.offers.append(Refusal(request.request_id, first, run.keys))
             self._held.add(run.keys)
             if self._events is not None:
                 self._events.offered(request, first, run.keys)
-        tracked.offered = max(tracked.offered, full)
+        tracked.offered.blocks = max(tracked.offered.blocks, full)
         return runs
 
     def _refused(self, refusal: Refusal) -> None:
         """These blocks were not stored; they are offered again later, if the request still runs then."""
         self._held.discard(refusal.keys)
         tracked = self._tracked.get(refusal.request_id)
-        if tracked is None or tracked.retries >= MAX_RETRIES:
-            return
-        if tracked.refused is None:
-            tracked.retries += 1
-            tracked.retry_step = self._steps.settled + RETRY_STEPS
-            tracked.refused = refusal.first
-        tracked.refused = min(tracked.refused, refusal.first)
+        if tracked is not None:
+            tracked.offered.refuse(refusal.first, self._steps.settled)
 
     def _block_ids(self, request_id: str) -> list[int]:
         """Ids of the blocks that a request holds."""
@@ -443,7 +396,7 @@ class SchedulerSide:
                 self._held.discard(offer.keys)
                 tracked = self._tracked.get(offer.request_id)
                 if tracked is not None:
-                    tracked.offered = min(tracked.offered, offer.first)
+                    tracked.offered.take_back(offer.first)
         held_by = [blocks for step in dropped for blocks in step.holders]
         held_by += [self._own.blocks(request_id) for request_id in self._tracked]
         self._damage.spread(failed, ([block.block_id for block in blocks] for blocks in held_by))
@@ -452,7 +405,7 @@ class SchedulerSide:
             if tracked.load is not None:
                 self._load_failed(tracked, tracked.load, failed)
 
-    def _load_failed(self, tracked: _Tracked, load: BlockRun, failed: set[int]) -> None:
+    def _load_failed(self, tracked: Tracked, load: BlockRun, failed: set[int]) -> None:
         """What failed to load is not looked for again for this request; for others the pool looks closer."""
         numbers = [number for number, block_id in enumerate(load.block_ids) if block_id in failed]
         if numbers:
@@ -460,7 +413,8 @@ class SchedulerSide:
             self._is_gone(keys)
             self._pool.failed_to_load(keys)
             first = load.first + numbers[0]
-            tracked.limit, tracked.offered = min(tracked.limit, first), min(tracked.offered, first)
+            tracked.limit = min(tracked.limit, first)
+            tracked.offered.take_back(first)
 
     def _damage_of(self, output: SchedulerOutput) -> set[int]:
         """Follow wrong blocks through this step; return those that have to be reported again after it.
