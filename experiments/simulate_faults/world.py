@@ -173,10 +173,14 @@ class World:
         )
 
     def is_behind(self, node: int) -> bool:
-        """Return whether others go by a later list than a node: what it puts, they may not find at once."""
+        """Return whether a node misses the newest list: what it puts, others may not find at once. Its own
+        may have a later epoch, of a controller whose clock was ahead."""
+        own = self.clients[node].members.epoch
         lists = [store.node.members for store in self.stores if store.node is not None]
         lists += [client.members for client in self.clients]
-        return any(is_later(other.epoch, self.clients[node].members.epoch) for other in lists)
+        newest = self.controllers.last
+        is_ahead = newest is not None and is_later(own, newest.membership.members.epoch)
+        return is_ahead or any(is_later(other.epoch, own) for other in lists)
 
     def misses_lists(self, node: int, key: bytes) -> bool:
         """Return whether a node and the homes that it asks for a key go by one list, and others by a later

@@ -23,7 +23,8 @@ from experiments.simulate_faults.control import DEFINES
 from experiments.simulate_faults.plan import Fault, Plan
 from experiments.simulate_faults.run import run
 from experiments.simulate_faults.shrink import minimal, shrink
-from experiments.simulate_faults.virtual_time import JumpingSelector
+from experiments.simulate_faults.virtual_time import JumpingSelector, run_virtual
+from experiments.simulate_faults.world import World
 from hostlib.client.client import Client
 from hostlib.protocol.seal import Seal
 from hostlib.storage.simulated_disk import SimulatedDisk
@@ -146,6 +147,21 @@ def test_pools_off_the_way_may_serve_what_was_deleted_without_a_controller(artif
     assert outcome.violations == ()
     assert outcome.counts["pools_untold"] > 0
     assert outcome.counts["deleted"] > 0
+
+
+def test_a_node_with_a_list_of_a_clock_that_was_ahead_misses_the_newest(artifacts: Artifacts) -> None:
+    async def play() -> None:
+        world = World(plan_with(1), artifacts)
+        try:
+            await asyncio.sleep(1.0)
+            assert not world.is_behind(0)
+            health = world.clients[0]._exchange.health
+            health.members = replace(health.members, epoch=health.members.epoch + 100)
+            assert world.is_behind(0)
+        finally:
+            world.close()
+
+    run_virtual(play())
 
 
 def obeyed_by_one(deletions: Deletions, switch: str, answer: Answer) -> None:
