@@ -200,6 +200,7 @@ def test_it_says_the_same_whatever_happens(engines: Engines, tiny: Path, home: H
     several = prompts(3, seed=1)
     right = alone.serve(*several)
     assert_same(background.serve(*several), right)
+    until(lambda: len(home.store.places()) == 3 * 7 * 2 + 1)  # prompts, blocks, objects; handshake
     said = layerwise.serve(*several)
     assert_same(said, right)
     assert said["hit_tokens"] > 0
