@@ -127,8 +127,9 @@ class Client:
         task fetches the block, too. Raises BlockTooLongError if the block does not fit, else as `get`; what
         the buffer holds then is undefined. Nothing is written to it after the call.
         """
-        if buffer.readonly or buffer.itemsize != 1 or not buffer.contiguous:
+        if buffer.readonly or buffer.itemsize != 1 or not buffer.c_contiguous:
             raise ValueError("the buffer must be writable, contiguous and of bytes")
+        buffer = buffer.cast("B")
         if block.key in self._fetches.active:
             return _copied(await self.get(block), buffer)
         fetch = self._fetches.open(block, buffer)

@@ -39,6 +39,8 @@ class Leg:
 
     offer: Offer
     member: Member
+    first_sequence: int
+    """A number that no earlier request has: what the home said before may be of before it fell."""
     requests: list[Request[Leg]] = field(default_factory=list)
     missing: int = 0
     rounds: int = 0

@@ -209,7 +209,7 @@ class Offers:
         return self._exchange.core.new_requests(leg, 0, leg.offer.fragments)
 
     def _add_leg(self, offer: Offer, home: Member, alone: bool) -> None:
-        leg = Leg(offer, home, alone=alone)
+        leg = Leg(offer, home, self._exchange.numbers.next, alone=alone)
         leg.requests = self._new_requests(leg)
         leg.missing = offer.fragments
         offer.legs.append(leg)
@@ -275,10 +275,9 @@ class Offers:
         # It may be late, of an earlier PUT of this block that asked for less.
         asked = wire.FLAG_HELD | (wire.FLAG_DURABLE if offer.durable else 0)
         held = message.flags & asked == asked
-        may_be_gone = wire.is_of_before(message, offer.first_sequence) or self._exchange.may_miss_deletions(
-            address, message.epoch
-        )
-        if message.content != offer.write and (not held or may_be_gone):
+        is_late = held and wire.is_of_before(message, leg.first_sequence)
+        is_other = message.content != offer.write
+        if is_late or (is_other and (not held or self._exchange.may_miss_deletions(address, message.epoch))):
             self.stats.late += 1
             return
         self._settle(offer, leg, leg.requests[message.fragment], message, now_s)

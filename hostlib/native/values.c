@@ -18,6 +18,7 @@ typedef struct {
     PyObject *datagrams, *active, *events;
     const uint8_t *tag_state;
     unsigned tenant, members_epoch;
+    unsigned first_epoch; /* of the first message: Python has judged whether a home with it may miss deletions */
     PyObject *now;
     /* The fetch whose values come now; NULL before the first. What is counted is written when it ends. */
     PyObject *fetch, *requests;
@@ -236,7 +237,7 @@ static int take_one(Run *run, Py_ssize_t at) {
     if (message == NULL) return 0;
     unsigned message_flags = load16(message + AT_FLAGS);
     int is_home = !(message_flags & FLAG_FROM_POOL);
-    if (is_home && run->epoch >= 0 && run->epoch != message[AT_EPOCH]) return 0;
+    if (is_home && run->first_epoch != message[AT_EPOCH]) return 0;
     int found = find_fetch(run, message);
     if (found <= 0) return found;
     Py_ssize_t fragment = load16(message + AT_FRAGMENT), value_bytes = load16(message + AT_VALUE_BYTES);
@@ -278,7 +279,9 @@ PyObject *weir_take_values(PyObject *module, PyObject *arguments) {
     if (PyBytes_GET_SIZE(tag_state) != TAG_STATE_BYTES)
         return PyErr_Format(PyExc_ValueError, "this is no tag_state");
     run.tag_state = (const uint8_t *)PyBytes_AS_STRING(tag_state);
-    if (value_at(&run, at) == NULL) Py_RETURN_NONE;
+    const uint8_t *message = value_at(&run, at);
+    if (message == NULL) Py_RETURN_NONE;
+    run.first_epoch = message[AT_EPOCH];
     run.events = PyList_New(0);
     int state = run.events == NULL ? -1 : 1;
     while (state == 1 && at < total) {

@@ -68,6 +68,8 @@ class GroupCommit:
 
     def __init__(self, disk: Disk, options: CommitOptions | None = None, run: Runner | None = None) -> None:
         self.commits = 0
+        self.was_written = False
+        """Whether the disk took the last group, be it that it could not sync it."""
         self._disk = disk
         self._options = options or CommitOptions()
         self._threads = ThreadPoolExecutor(1, "commit")
@@ -190,7 +192,9 @@ class GroupCommit:
         self, gone: list[tuple[bytes, bytes | None]], writes: list[tuple[bytes, _Write | _Note]]
     ) -> None:
         """Records are made here, in the thread that writes them."""
+        self.was_written = False
         self._disk.write([*gone, *((name, write.record()) for name, write in writes)])
+        self.was_written = True
         self._disk.sync()
 
     async def _delete_alone(self, gone: list[tuple[bytes, bytes | None]]) -> None:

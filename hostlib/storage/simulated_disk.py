@@ -19,6 +19,8 @@ class SimulatedDisk:
         self.full = False
         self.failing = False
         """Whether each write and sync gives an error."""
+        self.syncs_nothing = False
+        """Whether each sync gives an error."""
         self.unreadable: set[bytes] = set()
         """Names of records that give an error."""
         self.syncs = 0
@@ -45,7 +47,7 @@ class SimulatedDisk:
 
     def sync(self) -> None:
         """See Disk."""
-        if self.failing:
+        if self.failing or self.syncs_nothing:
             raise DiskError("simulated error")
         self.syncs += 1
         for batch in self._unsynced:

@@ -192,7 +192,7 @@ class SsdTier:
         return True
 
     def preload(self, blocks: Iterable[tuple[Place, Derived]]) -> None:
-        """Hold these from the start, oldest first; blocking."""
+        """Hold these from the start, oldest first, and sync all that is on the disk; blocking."""
         batch: list[tuple[bytes, bytes | None]] = []
         for place, block in blocks:
             if place in self._entries or not self._make_room(taken_bytes(block.length)):
@@ -204,7 +204,7 @@ class SsdTier:
                 self._disk.write(batch)
                 batch = []
         self._disk.write(batch)
-        self._disk.sync()
+        self._disk.sync()  # also what a process that was killed had written and not synced
 
     def drop(self, place: Place) -> None:
         """Forget a block."""
@@ -287,6 +287,8 @@ class SsdTier:
         entry = self._entries.pop(place)
         self._bytes -= taken_bytes(entry.length)
         if entry.replaced is None:
+            if self._commit.was_written:  # else it is back after a restart, though it was deleted meanwhile
+                self._commit.delete(place.name())
             self.on_gone(place, entry.length)
         else:
             self._insert(place, entry.replaced)

@@ -472,6 +472,9 @@ class BlockStore:
     def _on_restored_on_ssd(self, place: Place, length: int, restored: int) -> None:
         self._leave_dram(place)
         self._tenant_bytes[place.tenant] += taken_bytes(restored) - taken_bytes(length)
+        found = self.find(place)
+        if found is not None and self.graveyard.stones.forbids(place, found[1], self._first_tag(place)):
+            self.drop(place)  # it was deleted while the other one was here
 
     def _on_gone_from_ssd(self, place: Place, length: int) -> None:
         if place not in self._dram:

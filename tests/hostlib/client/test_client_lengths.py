@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -67,6 +68,19 @@ async def test_a_block_is_read_into_the_callers_buffer() -> None:
     assert block.content.obj is buffer
     assert bytes(block.content) == expected
     assert buffer[BLOCK_BYTES:] == b"\xff" * 50
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("of", [("b",), ("B", (2, BLOCK_BYTES // 2)), ("c", (BLOCK_BYTES, 1))])
+@in_virtual_time
+async def test_a_block_is_read_into_bytes_of_any_kind_and_shape(of: tuple[Any, ...], others: int) -> None:
+    world = World(held=1)
+    buffer = bytearray(BLOCK_BYTES)
+    gets = [asyncio.create_task(world.client.get(refs(1)[0])) for _ in range(others)]
+    await asyncio.sleep(0)
+    block = await world.client.get_into(refs(1)[0], memoryview(buffer).cast(*of))
+    assert bytes(block.content) == buffer == block_content(keys(1)[0], BLOCK_BYTES)
+    await asyncio.gather(*gets)
 
 
 @in_virtual_time

@@ -15,8 +15,9 @@ from hostlib.protocol import wire
 from hostlib.protocol.content import sealed_block
 from hostlib.protocol.errors import PutRefusedError, TransferTimeoutError
 from hostlib.protocol.members import State
+from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.store_options import StoreOptions
-from tests.asynchronous import in_virtual_time
+from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, place
 from tests.hostlib.world import FRAGMENTS, NODE, PATIENT, World, content, key, ref
@@ -137,6 +138,28 @@ async def test_a_late_acknowledgement_of_a_put_that_asked_for_less_does_not_coun
         world.network.deliver(home, NODE, acknowledgement)
     await durable
     assert world.disks[home].synced(place(ref(1).key).name()) is not None
+
+
+@in_virtual_time
+async def test_what_a_home_said_before_it_fell_does_not_count_when_it_is_back_with_an_empty_disk() -> None:
+    world = World(replicas=2)
+    world.announce(UP, UP, UP)
+    slow, lost = world.homes(1)
+    world.network.dead.add(slow)
+    put = asyncio.create_task(world.client.put(ref(1), content(1), durable=True, replicas=2))
+    await until(lambda: world.disks[lost].synced(place(key(1)).name()))
+    await asyncio.sleep(0.01)
+    said = [data for origin, _, data in world.network.log if origin == lost and data[1] == wire.OP_PUT_ACK]
+    world.kill(lost)
+    for state in (DOWN, JOINING):
+        world.announce(*(state if one.address == lost else UP for one in world.members.nodes))
+    world.disks[lost] = SimulatedDisk()
+    world.restart(lost)
+    for acknowledgement in said:
+        world.network.deliver(lost, NODE, acknowledgement)
+    world.network.dead.discard(slow)
+    await put
+    assert world.disks[lost].synced(place(key(1)).name()) is not None
 
 
 @in_virtual_time

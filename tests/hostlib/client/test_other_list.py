@@ -15,7 +15,7 @@ from hostlib.protocol.errors import BlockNotFoundError, TransferTimeoutError
 from hostlib.protocol.members import Members, State
 from hostlib.protocol.transfer import BlockRef
 from tests.asynchronous import in_virtual_time
-from tests.hostlib.client_world import BLOCK_BYTES, NODE, World, keys, refs
+from tests.hostlib.client_world import BLOCK_BYTES, NODE, World, keys, refs, value_of
 from tests.hostlib.network import NO_FAULTS, Faults
 from tests.hostlib.sealed import SEAL, TENANT
 
@@ -227,3 +227,27 @@ async def test_who_was_busy_when_it_was_asked_before_may_not_be_so_when_all_are_
     assert await says(second, wire.OP_NOT_FOUND) == [first]
     await says(first, wire.OP_NOT_FOUND)
     assert not await read
+
+
+@pytest.mark.parametrize("behind_the_pool", [False, True])
+@in_virtual_time
+async def test_what_a_home_gives_that_may_not_know_that_it_was_away_is_not_taken_behind_a_pools_value(
+    behind_the_pool: bool,
+) -> None:
+    """By a newer list it is not up: what it holds may have been deleted."""
+    world = World(homes=NODES, replicas=2)
+    home = NODES[0]
+    tell(world, [NODE], 7, {home: State.JOINING})
+    world.network.dead.add(home)
+    gets = [asyncio.create_task(world.client.get(ref._replace(homes=(home,)))) for ref in refs(2)]
+    await asyncio.sleep(0.01)
+    pooled, homes = (value_of(key, 0) for key in keys(2))
+    burst = [pooled._replace(flags=wire.FLAG_FROM_POOL, epoch=7)] * behind_the_pool + [
+        homes._replace(epoch=5)
+    ]
+    world.network.dead.discard(home)
+    world.network.deliver_burst(home, NODE, [wire.encode(value) for value in burst])
+    fetches = [world.client._fetches.active[key] for key in keys(2)]
+    assert [bool(fetch.content) for fetch in fetches] == [behind_the_pool, False]
+    for get in gets:
+        get.cancel()

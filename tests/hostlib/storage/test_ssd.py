@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import LEAST_BYTES, NAME_BYTES, Block, Derived, Place, encode_record
-from hostlib.protocol.content import block_content, sealed_block
+from hostlib.protocol.content import block_content, derivation, sealed_block
 from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
 from hostlib.protocol.tombstones import ALIVE, NOTE
 from hostlib.storage.disk import KEY_LENGTHS, Batch, Disk, LmdbDisk
 from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.ssd import SsdTier
+from hostlib.storage.store import BlockStore
 from tests.asynchronous import in_real_time, in_virtual_time
 from tests.hostlib.network import commit_in_virtual_time
 from tests.hostlib.sealed import SEAL, WRITE, place
@@ -135,6 +136,17 @@ def test_no_acknowledged_block_is_lost_in_a_power_cut(steps: list[int], seed: in
 
 def test_without_the_sync_a_power_cut_loses_acknowledged_blocks() -> None:
     assert sum(lost_after_a_power_cut(ForgetfulDisk(seed=seed), [2] * 20) for seed in range(10)) > 0
+
+
+@in_virtual_time
+async def test_what_a_killed_process_had_written_and_not_synced_is_synced_at_the_next_start() -> None:
+    disk = SimulatedDisk()
+    disk.write([(at(0).name(), encode_record(at(0), 1, block(0)))])
+    tier = make_tier(disk)
+    BlockStore(1, tier, derivation(SEAL)).preload([], BLOCK_BYTES)  # as a storage node does when it starts
+    assert await keep(tier, 0) == [None]
+    disk.power_cut(keep=False)
+    assert disk.synced(at(0).name()) is not None
 
 
 @in_virtual_time

@@ -11,7 +11,7 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import Place
 from hostlib.protocol.catalog import FIRST
-from hostlib.protocol.errors import DiskError
+from hostlib.protocol.errors import DiskError, PutRefusedError
 from hostlib.protocol.hints import Hint
 from hostlib.protocol.members import State
 from hostlib.protocol.tombstones import Tombstone, delete_message
@@ -217,6 +217,20 @@ async def test_a_put_is_not_acknowledged_when_a_write_is_synced_that_was_deleted
     world.restart(home)
     assert world.stores[home].find(place(key(1))) == (len(content(2)), WRITE)
     first.cancel()
+
+
+@in_virtual_time
+async def test_a_block_that_was_refused_as_its_sync_failed_and_deleted_is_not_back_after_a_restart() -> None:
+    world = World(homes=1)
+    (home,) = world.nodes
+    world.disks[home].syncs_nothing = True
+    with pytest.raises(PutRefusedError):
+        await world.client.put(ref(1), content(1), durable=True)
+    world.disks[home].syncs_nothing = False
+    await world.client.delete(ref(1))
+    world.kill(home)
+    world.restart(home)
+    assert not world.holders(1)
 
 
 def is_held(ack: wire.Message) -> bool:

@@ -331,6 +331,33 @@ async def test_a_copy_that_the_disk_does_not_take_leaves_what_was_there() -> Non
         assert put(store, number)[-1] is kept
 
 
+@pytest.mark.parametrize("wait_s", [0.0, 0.004])
+@in_virtual_time
+async def test_what_was_deleted_while_a_copy_was_to_replace_it_is_not_back_when_the_disk_takes_no_copy(
+    wait_s: float,
+) -> None:
+    disk = SimulatedDisk()
+    store = make_store(disk)
+    old, other = (sealed_block(SEAL, key(1), write, content(1)) for write in (WRITE, 9))
+    store.put(place(key(1)), old, durable=True)
+    await asyncio.sleep(0.1)
+    disk.full = True
+    assert store.replace(place(key(1)), other, durable=True)
+    await asyncio.sleep(wait_s)  # 0.004: the disk is at it
+    stone = Tombstone(place(key(1)), WRITE, SEAL.proof(key(1), FRAGMENTS, WRITE, old.value(0)))
+    assert store.delete(stone)
+    said: list[DiskError | None] = []
+    store.graveyard.when_safe(stone, said.append)
+    await asyncio.sleep(0.002)
+    disk.full = not wait_s
+    await asyncio.sleep(2.0)
+    assert (said == [None]) == bool(wait_s)
+    assert place(key(1)) not in store
+    if wait_s:
+        disk.power_cut(keep=False)
+        assert place(key(1)) not in make_store(disk)
+
+
 @in_virtual_time
 async def test_what_was_written_and_not_synced_is_not_taken_for_the_block_that_it_was_to_replace(
     monkeypatch: pytest.MonkeyPatch,

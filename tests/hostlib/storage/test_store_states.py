@@ -137,7 +137,9 @@ operations = st.lists(
         st.one_of(
             st.tuples(st.sampled_from(["put", "durable", "durable", "copy", "delete"]), places, writes),
             st.tuples(st.sampled_from(["read", "demote", "retain", "release"]), places),
-            st.tuples(st.sampled_from(["cut", "cut all", "full", "failing", "works", "works"])),
+            st.tuples(
+                st.sampled_from(["cut", "cut all", "full", "failing", "syncs nothing", "works", "works"])
+            ),
         ),
         st.sampled_from([0.0, 0.004, 5.0]),
     ),
@@ -189,8 +191,10 @@ async def carry_out(node: Node, operation: tuple[object, ...]) -> None:
             node.disk.full = True
         case ("failing",):
             node.disk.failing = True
+        case ("syncs nothing",):
+            node.disk.syncs_nothing = True
         case ("works",):
-            node.disk.full = node.disk.failing = False
+            node.disk.full = node.disk.failing = node.disk.syncs_nothing = False
 
 
 @given(operations, st.sampled_from([1, 4 * UNIT, 100 * UNIT]), st.sampled_from([UNIT, 4 * UNIT, 100 * UNIT]))
