@@ -123,10 +123,22 @@ class History:
             for one in self._deletions[place]
         )
 
-    def read(self, operation: Operation, place: Place, content: bytes, asked_s: float, now_s: float) -> None:
-        """A block was read, which was asked for at `asked_s`."""
+    def read(
+        self,
+        operation: Operation,
+        place: Place,
+        content: bytes,
+        asked_s: float,
+        now_s: float,
+        *,
+        is_cut_off: bool,
+    ) -> None:
+        """A block was read, which was asked for at `asked_s`. `is_cut_off`: who reads and who gives it may
+        both not have heard that it was deleted."""
         self.outcomes["read"] += 1
-        if self.is_deleted(place, content, asked_s):
+        is_deleted = self.is_deleted(place, content, asked_s)
+        self.outcomes["deleted_and_read_while_cut_off"] += is_deleted and is_cut_off
+        if is_deleted and not is_cut_off:
             self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what was deleted")
         if not self.is_one_write(place, content):
             self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")

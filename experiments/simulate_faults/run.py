@@ -190,8 +190,9 @@ class Player:
 
     def _was_read(self, operation: Operation, place: Place, block: FetchedBlock) -> None:
         self.trace.update(block.content)
-        asked_s = block.times.probe_sent_s
-        self.history.read(operation, place, bytes(block.content), asked_s, self._loop.time())
+        asked_s, content = block.times.probe_sent_s, bytes(block.content)
+        is_cut_off = self._world.is_cut_off_with_a_home(operation.node, place.key)
+        self.history.read(operation, place, content, asked_s, self._loop.time(), is_cut_off=is_cut_off)
 
     async def _delete(self, operation: Operation) -> None:
         place, block = self._block(operation.node, operation.key)

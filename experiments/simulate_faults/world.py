@@ -185,10 +185,21 @@ class World:
     def misses_lists(self, node: int, key: bytes) -> bool:
         """Return whether a node and the homes that it asks for a key go by one list, and others by a later
         one. Then "not found" is not promised to be true."""
-        known = self.clients[node].members
-        lists = {store.address: store.node.members for store in self.stores if store.node is not None}
-        same = all(lists.get(home.address, known).epoch == known.epoch for home in known.homes(key))
-        return same and self.is_behind(node)
+        own = self.clients[node].members.epoch
+        return self.is_behind(node) and all(
+            epoch in (own, None) for epoch in self._epochs_of_homes(node, key)
+        )
+
+    def is_cut_off_with_a_home(self, node: int, key: bytes) -> bool:
+        """Return whether that holds for a node and one of these homes. Then what others deleted may be
+        read."""
+        own = self.clients[node].members.epoch
+        return self.is_behind(node) and own in self._epochs_of_homes(node, key)
+
+    def _epochs_of_homes(self, node: int, key: bytes) -> list[int | None]:
+        """By which list each home goes that a node asks for a key; None for a home that is off."""
+        epochs = {store.address: store.node.members.epoch for store in self.stores if store.node is not None}
+        return [epochs.get(home.address) for home in self.clients[node].members.homes(key)]
 
     def close(self) -> None:
         """Nothing goes on after this."""

@@ -158,6 +158,15 @@ def test_a_node_with_a_list_of_a_clock_that_was_ahead_misses_the_newest(artifact
             health = world.clients[0]._exchange.health
             health.members = replace(health.members, epoch=health.members.epoch + 100)
             assert world.is_behind(0)
+            key = bytes(16)
+            assert not world.is_cut_off_with_a_home(0, key)
+            for store in world.stores:
+                assert store.node is not None
+                store.node.joining.members = health.members
+            assert world.is_cut_off_with_a_home(0, key)
+            for store in world.stores:
+                store.kill(keep=False)
+            assert not world.is_cut_off_with_a_home(0, key)
         finally:
             world.close()
 
