@@ -136,6 +136,32 @@ class Engine:
             engine.step()
         return int(engine.get_num_unfinished_requests())
 
+    def fail_step(self, tokens: list[int]) -> None:
+        """Have a prompt's forward pass raise an error, as when memory runs out, and give the request up."""
+        from vllm import SamplingParams
+
+        engine = self._llm.llm_engine
+        model = engine.engine_core.engine_core.model_executor.driver_worker.worker.get_model()
+        self._numbered += 1
+        name = f"failed-{self._numbered}"
+        parameters = SamplingParams(temperature=0, max_tokens=1, ignore_eos=True, detokenize=False)
+        engine.add_request(name, {"prompt_token_ids": tokens}, parameters)
+
+        def fail(*arguments: Any, **named: Any) -> None:
+            raise MemoryError
+
+        model.forward = fail
+        deadline_s = time.monotonic() + ABORT_LIMIT_S
+        try:
+            while time.monotonic() < deadline_s:
+                engine.step()
+        except MemoryError:
+            return
+        finally:
+            del model.forward
+            engine.abort_request([name])
+        raise RuntimeError("the request was never computed")
+
     def call(self, module: str, function: str) -> Any:
         """Return what a connector's module says here, in the engine's process."""
         return getattr(importlib.import_module(module), function)()

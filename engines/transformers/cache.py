@@ -210,7 +210,8 @@ def store(pool: BlockingPool, tokens: list[int], cache: DynamicCache) -> int:
     It has to be computed from these tokens alone, as the model's weights are: not under autocast, and
     without a mask or positions of one's own, which it does not say afterwards.
     Raises KeySpaceError under autocast, and for a cache of several sequences, of another kind, offloaded,
-    in another type than the model's, or with other heads than its configuration says.
+    in another type than the model's, with other heads than its configuration says, or with layers of
+    different lengths.
     """
     size = pool.space.block_tokens
     length = min(len(tokens), cache.get_seq_length())
@@ -234,6 +235,11 @@ def _check_computed(cache: DynamicCache, space: KvSpace) -> None:
     if cache.offloading:  # a layer may still be on its way, and others are on another device
         raise KeySpaceError("the cache is offloaded: only one that stays on the model's device is possible")
     tensors = [kind for layer in cache.layers for kind in (layer.keys, layer.values)]
+    if len({-1 if tensor is None else tensor.shape[-2] for tensor in tensors}) > 1:
+        raise KeySpaceError(
+            "the cache's layers hold different numbers of tokens, as after a forward pass that ended "
+            "between two layers: what is computed on it is wrong, so begin with a new cache"
+        )
     if any(torch.is_autocast_enabled(device) for device in {tensor.device.type for tensor in tensors}):
         raise KeySpaceError("under autocast, a model computes other KV than its weights say")
     for tensor in tensors:

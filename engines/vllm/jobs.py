@@ -55,6 +55,10 @@ class Jobs:
     """Number of the generation of the engine's weights that all keys are of."""
     wrong: set[int] = field(default_factory=set)
     """Ids of blocks with wrong KV that requests compute on in this step: they count as not loaded."""
+    reported: int = 0
+    """Last step of which the scheduler has a report."""
+    lost: dict[int, list[BlockRun]] = field(default_factory=dict)
+    """Steps that never came back, as after an error in one, with what each was to load in the background."""
     computes: bool = True
     """Whether the step computes anything; where it doesn't, waiting for a load costs nobody anything."""
 

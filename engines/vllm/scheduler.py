@@ -36,6 +36,8 @@ REMEMBERED_KEYS = 1 << 17
 """Number of blocks that the scheduler knows to be in the pool: they are not offered again. About 20 MB."""
 RETAIN = "retain_s"
 """In a request's `kv_transfer_params`: for how many seconds its blocks should be retained."""
+IN_WORKER = "load_weights, or a step that raised an error"
+"""Why the pool is left, where a worker says no more."""
 MAX_RETAINED_BLOCKS = 8192
 """Most blocks of one request that are asked to be retained."""
 
@@ -72,6 +74,7 @@ class SchedulerSide:
     ) -> None:
         self._pool, self._keys, self._own = pool, keys, own
         self._background, self._may_load, self._may_store = background, loads, stores
+        self._schedules_ahead = faults.schedules_ahead
         self._computes_again = not (faults.recomputes_wrong or faults.schedules_ahead)
         """Whether the engine computes blocks again that are reported as wrong after a step."""
         self._block_tokens = pool.space.block_tokens
@@ -79,6 +82,11 @@ class SchedulerSide:
         self._tracked: dict[str, Tracked] = {}
         self._loads: list[BlockRun] = []
         self._steps = StepLog()
+        self._asked: dict[int, dict[int, list[BlockRun]]] = {}
+        """What each step that has not come back was to load in the background, and what it was told of lost
+        steps."""
+        self._lost: dict[int, list[BlockRun]] = {}
+        """Steps that never came back, of which the workers do not know so yet."""
         self._damage = Damage(self._block_tokens)
         self._foreign = ForeignBlocks(self._block_ids, self._block_tokens, faults)
         self._held = KeyMemory(REMEMBERED_KEYS)
@@ -177,10 +185,15 @@ class SchedulerSide:
     def jobs(self, output: SchedulerOutput) -> Jobs:
         """Return what this step loads, and the blocks that it completes."""
         waits = bool(self._loads) and not self._background
+        if not self._schedules_ahead:
+            self._lose(self._steps.scheduled + 1)
         step = self._steps.begin(has_loads=waits or getattr(output, "has_sync_kv_loads", True))
         grown = _grown(output)
         jobs = Jobs(step.number, self._loads, given=self._given + grown, is_sure=step.is_sure)
-        self._loads, self._given = [], []
+        jobs.reported, jobs.lost = self._steps.reported, self._lost
+        if self._background and (self._loads or self._lost):
+            self._asked[step.number] = {step.number: self._loads, **self._lost}
+        self._loads, self._given, self._lost = [], [], {}
         jobs.drops_waiting, self._drops_waiting = self._drops_waiting, False
         jobs.voids, self._voids = self._voids, []
         jobs.generation = self._generation
@@ -210,6 +223,8 @@ class SchedulerSide:
 
         `failed_load` says that a load failed of which vLLM does not know the blocks.
         """
+        if report is not None:
+            self._lose(report.step)
         if failed_blocks or failed_load:
             self._on_failure(set(failed_blocks))
         if report is not None:
@@ -218,8 +233,9 @@ class SchedulerSide:
             if self._events is not None:
                 self._events.stored(report.stored)
             self._steps.report(report.step)
+            self._asked.pop(report.step, None)
             if report.left_generation == self._generation:
-                self.weights_changed("load_weights, or a step that raised an error")
+                self.weights_changed(IN_WORKER)
 
     # Weights
 
@@ -383,6 +399,21 @@ class SchedulerSide:
         return [block.block_id for block in self._own.blocks(request_id)]
 
     # What went wrong
+
+    def _lose(self, number: int) -> None:
+        """Of the steps before this one, those that have not come back never will, as after an error in one.
+
+        It is not known which loads failed in them. So their blocks count as not loaded.
+        """
+        lost = self._steps.lose(number)
+        if not lost:
+            return
+        for step in lost:
+            self._lost |= self._asked.pop(step.number, {step.number: []})
+        held = {block.block_id for step in lost for blocks in step.holders for block in blocks}
+        if held:
+            self._on_failure(held)
+        self.weights_changed(IN_WORKER)
 
     def _on_failure(self, failed: set[int]) -> None:
         """Take back what was computed on blocks that did not arrive; learn which of the pool these are.

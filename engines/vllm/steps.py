@@ -66,6 +66,26 @@ class StepLog:
             self._unsettled.append(step)
         return step
 
+    @property
+    def scheduled(self) -> int:
+        """Return the number of the last step that was scheduled."""
+        return self._scheduled
+
+    @property
+    def reported(self) -> int:
+        """Return the number of the last step that was reported."""
+        return self._reported
+
+    def lose(self, number: int) -> list[Step]:
+        """Take note that the steps before this one that have not come back never will, and return them.
+
+        Steps come back in order. Those that are sure, or were dropped, say nothing of what they computed.
+        """
+        missing = range(self._reported + 1, number)
+        unsettled = {step.number: step for step in self._unsettled} if missing else {}
+        self._reported = max(self._reported, number - 1)
+        return [unsettled.get(one, Step(one, is_sure=True)) for one in missing]
+
     def report(self, number: int) -> None:
         """The step came back without a failed load, so all up to it are right."""
         self._reported = max(self._reported, number)

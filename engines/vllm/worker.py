@@ -80,6 +80,11 @@ class WorkerSide:
         self._loads: dict[str, Load] = {}
         """Loads in the background."""
         self._failed: set[int] = set()
+        self._told: dict[str, tuple[int, set[int]]] = {}
+        """Requests of which a step said that their loads are over, until the scheduler has heard it: with the
+        step, and the blocks that failed."""
+        self._untold: dict[str, set[int]] = {}
+        """Requests of which the scheduler did not hear it, with the blocks that failed."""
         self._is_silent = False
         """Whether the pool's client was silent in a load: nothing is asked of it any more."""
         self._generation = 0
@@ -108,6 +113,7 @@ class WorkerSide:
             self._outbox.drop_waiting()
         for request_id in self._loads.keys() & set(jobs.voids):
             self._loads[request_id].void()
+        self._tell_again(jobs)
         self._outbox.take_back(jobs.given)
         self._outbox.decide(jobs.settled, jobs.dropped)
 
@@ -152,14 +158,17 @@ class WorkerSide:
             self._loads[request_id].give_up()
         if not jobs.computes and not given_up:
             self._wait_a_moment()
-        done = {request_id for request_id, load in self._loads.items() if load.is_over}
-        for request_id in done:
+        done, self._untold = self._untold, {}
+        for request_id in [name for name, load in self._loads.items() if load.is_over]:
             load = self._loads.pop(request_id)
             failed = load.finish()
             self._is_silent |= load.was_silent
-            if request_id not in given_up:  # nobody reads the blocks of an aborted request
-                self._failed |= failed
-        return done
+            # Nobody reads the blocks of an aborted request.
+            done[request_id] = set() if request_id in given_up else failed
+        for request_id, failed in done.items():
+            self._failed |= failed
+            self._told[request_id] = (jobs.step, failed)
+        return set(done)
 
     def take_failed_blocks(self) -> set[int]:
         """Ids of blocks that could not be loaded since the last call."""
@@ -189,6 +198,22 @@ class WorkerSide:
         self._outbox.drop_waiting()
         for load in self._loads.values():
             load.void()
+
+    def _tell_again(self, jobs: Jobs) -> None:
+        """Say once more which loads are over, if the scheduler got nothing of the step that said so.
+
+        What a step was to load that ended before, is lost. vLLM keeps the blocks of all these requests, also
+        of aborted ones, until it hears of them.
+        """
+        if not self._told and not jobs.lost:
+            return
+        for request_id in [name for name, (step, _) in self._told.items() if step in jobs.lost]:
+            _, self._untold[request_id] = self._told.pop(request_id)
+        known = self._loads.keys() | self._told.keys() | self._untold.keys()
+        for run in [run for runs in jobs.lost.values() for run in runs]:
+            if run.request_id not in known:
+                self._untold[run.request_id] = set(run.block_ids)
+        self._told = {name: told for name, told in self._told.items() if told[0] > jobs.reported}
 
     @property
     def _has_failed(self) -> bool:

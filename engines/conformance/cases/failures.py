@@ -91,6 +91,21 @@ def store_silent(bench: Bench) -> Measured:
     }
 
 
+@case("step-raises", "A step's forward pass raises an error: nothing that it did not compute is stored.",
+      "vllm-project/vllm#17738")  # fmt: skip
+def step_raises(bench: Bench) -> Measured:
+    request, control = bench.prompt(), bench.prompt()
+    bench.compute(bench.writer, control)
+    bench.find(bench.reader, control)
+    with bench.engine() as engine:
+        engine.ask("fail_step", tokens=request["tokens"])
+        bench.check_same(engine.serve([control]), engine.recompute([control]), "a prompt after the error")
+        time.sleep(SETTLE_S)
+    answers = bench.reader.serve([request])
+    right = bench.reader.recompute([request])
+    return bench.check_same(answers, right, "what an engine stored of the failed step")
+
+
 @case("other-connector-fails", "Beside a connector whose load fails (MultiConnector), no wrong KV is stored.",
       "vllm-project/vllm#20609", "LMCache/LMCache#2294")  # fmt: skip
 def other_connector_fails(bench: Bench) -> Measured:

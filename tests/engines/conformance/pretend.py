@@ -38,6 +38,7 @@ class Defects:
     reset_answers: bool | None = True
     """True: a reset begins a new generation; None: it does nothing, and says nothing; False: it says so."""
     ignores_role: bool = False
+    stores_failed_steps: bool = False
     fails_without_half: bool = False
     """Whether a lost block ends the engine."""
     offers_all_again: bool = False
@@ -245,6 +246,12 @@ class PretendedEngine(Engine):
 
     def _abort(self, tokens: list[int], steps: int) -> int:
         return 0
+
+    def _fail_step(self, tokens: list[int]) -> None:
+        if self._defects.stores_failed_steps:
+            meaning = self._meaning({"tokens": tokens})
+            for end in range(BLOCK_TOKENS, len(tokens), BLOCK_TOKENS):
+                self._store(self._key(meaning, json.dumps(tokens[:end])), "never computed")
 
     def _call(self, module: str, function: str) -> int:
         return 1

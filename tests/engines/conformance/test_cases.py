@@ -124,6 +124,12 @@ def test_a_lost_block_that_ends_the_engine_is_a_failure(run: Run) -> None:
     assert run("lost-objects", fails_without_half=True).result == FAILED
 
 
+def test_storing_what_a_failed_step_did_not_compute_is_a_failure(run: Run) -> None:
+    outcome = run("step-raises", stores_failed_steps=True)
+    assert outcome.result == FAILED
+    assert "stored of the failed step" in outcome.message
+
+
 @pytest.mark.parametrize("name", ["new-weights-reset", "new-weights-pause", "reset-then-stores"])
 def test_saying_that_a_reset_is_not_possible_is_a_refusal(run: Run, name: str) -> None:
     assert run(name, reset_answers=False).result == REFUSED

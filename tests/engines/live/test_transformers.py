@@ -261,6 +261,36 @@ def test_a_cache_that_is_not_one_sequence_in_the_models_type_is_not_stored(
         pool.close()
 
 
+@pytest.mark.parametrize("computed", [0, 2 * BLOCK_TOKENS])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_cache_of_a_forward_pass_that_ended_between_two_layers_is_not_stored(
+    pool_settings: dict[str, object], computed: int, goes_on: bool
+) -> None:
+    """Its first layers hold a token more than the others. transformers goes on with it, at wrong places."""
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    pool = open_pool(PoolConfig.from_mapping(pool_settings), cache.kv_space(model, "tiny", BLOCK_TOKENS))
+    tokens = torch.randint(2, 128, (1, 4 * BLOCK_TOKENS))
+    kept = DynamicCache(config=model.config)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        with torch.no_grad():
+            if computed:
+                model(tokens[:, :computed], past_key_values=kept)
+            hook = model.model.layers[1].register_forward_pre_hook(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                model(tokens[:, computed:][:, : 1 if computed else None], past_key_values=kept)
+            hook.remove()
+            for place in range(computed, tokens.shape[1]) if goes_on else ():
+                model(tokens[:, place : place + 1], past_key_values=kept)
+        with pytest.raises(KeySpaceError, match="layers hold different numbers of tokens"):
+            cache.store(pool, tokens[0].tolist(), kept)
+    finally:
+        pool.close()
+
+
 def test_a_model_that_forgets_tokens_is_refused() -> None:
     model = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=16)).eval()
     with pytest.raises(KeySpaceError, match="not those with DynamicSlidingWindowLayer"):

@@ -309,6 +309,47 @@ def test_nothing_is_stored_of_a_step_that_raised_an_error(start: Start, home: Ho
     assert len(home.store.places()) == 1 + 2 * 6
 
 
+FAIL_TO_SAMPLE = """
+core = llm.llm_engine.engine_core.engine_core
+runner = core.model_executor.driver_worker.worker.model_runner
+plain = runner._sample
+def fail(*arguments, **named):
+    raise ValueError("a logits processor")
+runner._sample = fail
+result = 0
+for prompts in (PROMPTS, [[5] * 40], [[6] * 40]):  # with steps ahead, the next call gets another step's error
+    try:
+        generate(prompts, 4)
+    except ValueError:
+        result += 1
+        runner._sample = plain
+        llm.llm_engine.abort_request(list(llm.llm_engine.output_processor.request_states), internal=True)
+"""
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_failed_to_load_in_a_step_that_chose_no_token_is_neither_used_nor_stored(
+    start: Start, home: Home, ahead: bool
+) -> None:
+    """vLLM drops what the workers say of such a step. Its own cache has the blocks, and what was computed on
+    them, and with loads in the background it would keep blocks for ever."""
+    shared = tokens(200, 3)
+    prompt = shared[:128] + tokens(100, 4)
+    right = start().generate(prompt)
+    engine = start(transfer=transfer(home), async_scheduling=ahead)
+    engine.generate(shared)
+    engine.settle()
+    engine.forget()
+    engine.run(LOSE)
+    assert engine.run(FAIL_TO_SAMPLE.replace("PROMPTS", repr([tokens(80, 6), prompt])))
+    assert_same(engine.generate(prompt), right)
+    engine.generate(tokens(200, 5))
+    engine.settle()
+    if not ahead:  # with steps ahead, vLLM keeps the blocks of the step that failed
+        assert engine.run("result = llm.reset_prefix_cache()")
+    assert_same(start(transfer=transfer(home)).generate(prompt), right)
+
+
 def test_nothing_is_stored_of_a_step_that_a_signal_ends(start: Start, home: Home) -> None:
     """Ctrl-C or a rollout ends vLLM's workers wherever they are, also between two layers."""
     prompt = tokens(200, 3)

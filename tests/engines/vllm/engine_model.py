@@ -178,18 +178,21 @@ class EngineModel:
         for memory in self.memories:
             memory.content = {place: bytes(len(content)) for place, content in memory.content.items()}
 
-    def fail(self) -> None:
-        """A step raises an error. Whoever runs the engine aborts all requests, and goes on with it.
+    def fail(self, moment: str = "forward", *, aborts: bool = True) -> None:
+        """A step raises an error. Whoever runs the engine aborts all requests if `aborts`, and goes on.
 
-        vLLM's own cache has the blocks of the step as if they had been computed.
+        vLLM's own cache has the blocks of the step as if they had been computed, and its scheduler gets
+        nothing that the workers said of it.
         """
         step = self.scheduler.schedule()
-        self.runner.raises = True
+        for name in step.counts:
+            self._name(self.scheduler.requests[name])
+        self.runner.raises = moment
         with suppress(StepFailedError):
             self.runner.execute(step)
-        self.runner.raises = False
+        self.runner.raises = None
         self.scheduler.forget(step)
-        for name in self.unfinished():
+        for name in self.unfinished() if aborts else ():
             self.abort(name)
 
     # The core's loop

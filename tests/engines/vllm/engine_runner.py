@@ -14,7 +14,12 @@ from tests.engines.vllm.engine_scheduler import Scheduled
 
 
 class StepFailedError(Exception):
-    """What a forward pass raises, as when memory runs out."""
+    """What a step raises, as when memory runs out."""
+
+
+MOMENTS = ("before", "forward", "after")
+"""When a step may raise an error: while its batch is made, before the forward pass has computed anything, and
+when a token is chosen, as by a logits processor."""
 
 
 class RunnerModel:
@@ -41,8 +46,8 @@ class RunnerModel:
         """Whether another connector's loads fail."""
         self.peer_lies = False
         """Whether another connector loads wrong KV, as that of another adapter, and says nothing."""
-        self.raises = False
-        """Whether forward passes raise an error before they compute anything."""
+        self.raises: str | None = None
+        """When steps raise an error, of `MOMENTS`; None if they don't."""
         self._lost: set[str] = set()
         """Requests that the V2 runner computes wrong from a failed load on until they start over."""
 
@@ -56,6 +61,8 @@ class RunnerModel:
     def _execute_on(self, worker: WorkerSide, memory: KvOfModel, step: Scheduled) -> set[str]:
         jobs = step.jobs
         worker.begin_step(jobs)
+        if self.raises == "before":
+            raise StepFailedError
         if step.sync_loads:
             worker.start_loads(jobs)
         step.invalid |= self._load_of_peer(memory, step)
@@ -83,13 +90,15 @@ class RunnerModel:
         finished = worker.finished_loads(step.finished, jobs)
         step.invalid |= worker.take_failed_blocks()
         step.reports.append(worker.report(jobs))
+        if self.raises == "after" and step.counts:
+            raise StepFailedError
         if defers:
             worker.store(jobs)
         return finished
 
     def _compute(self, memory: KvOfModel, step: Scheduled) -> None:
         """All requests write a layer before any of them reads it, so what they share comes first."""
-        if self.raises:
+        if self.raises == "forward":
             raise StepFailedError
         rows = []
         for name, count in step.counts.items():

@@ -9,6 +9,7 @@ import pytest
 
 from engines.vllm.errors import AdapterChangedError
 from tests.engines.vllm.engine_model import EngineModel
+from tests.engines.vllm.engine_runner import MOMENTS
 from tests.engines.vllm.one_prompt import PROMPT, block_key, check, object_key
 from tests.engines.vllm.pool_in_hand import SPACE, PoolInHand
 
@@ -106,6 +107,61 @@ def test_nothing_is_stored_of_a_step_that_failed(order: str, depth: int, ranks: 
     engine.run()
     check(engine)
     assert len(engine.pool.objects) == 2 * 5 * ranks
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("aborts", [False, True])
+def test_a_load_in_the_background_ends_also_if_a_step_fails_meanwhile(
+    order: str, depth: int, moment: str, steps: int, aborts: bool
+) -> None:
+    """vLLM keeps the blocks of a request that loads, also of an aborted one, until it hears that it is over:
+    what is said of that in a step that raises an error is lost."""
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT)
+    first.run()
+    engine = another(first, background=True, order=order, depth=depth)
+    engine.pool.answers_at_once = False
+    engine.add("b", PROMPT)
+    while not any(one.state == "loading" for one in engine.scheduler.requests.values()):
+        engine.step()
+        engine.pool.happen()
+    engine.add("c", PROMPT[::-1])
+    for _ in range(steps):
+        engine.fail(moment, aborts=False)
+        engine.pool.happen()
+    engine.abort("c")
+    if aborts:
+        engine.abort("b")
+    engine.run()
+    assert engine.cache.is_unused
+    assert not engine.scheduler.misled & {"b"}
+    check(engine)
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("aborts", [False, True])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_what_failed_to_load_in_a_step_that_raised_an_error_is_neither_used_nor_stored(
+    background: bool, aborts: bool, moment: str
+) -> None:
+    """vLLM does not hear which blocks failed, so that its own cache gives them to others."""
+    first = EngineModel(PoolInHand())
+    first.add("a", PROMPT)
+    first.run()
+    engine = another(first, background=background, budget=6)
+    first.pool.broken.add(object_key(first, 1, index=1))
+    stored = dict(first.pool.objects)
+    engine.add("b", [*PROMPT, *PROMPT])
+    engine.fail(moment, aborts=aborts)
+    engine.add("c", [*PROMPT, *PROMPT])
+    engine.run()
+    if moment == "after":  # else vLLM computes on what was never computed
+        assert not engine.scheduler.misled
+    check(engine)
+    assert stored.items() <= first.pool.objects.items()
 
 
 @pytest.mark.parametrize("order", ORDERS)

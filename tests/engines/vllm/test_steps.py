@@ -46,6 +46,17 @@ def test_what_was_dropped_may_still_fail_so_that_nothing_that_builds_on_it_is_su
     assert log.begin(has_loads=False).is_sure
 
 
+def test_steps_before_one_that_came_back_are_lost_if_they_did_not() -> None:
+    log = StepLog()
+    for has_loads in (False, True, False):
+        log.begin(has_loads=has_loads)
+    assert log.lose(1) == []
+    assert [(step.number, step.is_sure) for step in log.lose(3)] == [(1, True), (2, False)]
+    assert log.lose(3) == []
+    log.report(3)
+    assert (log.reported, log.in_flight, log.lose(4)) == (3, 0, [])
+
+
 def test_reports_that_never_come_are_noticed() -> None:
     log = StepLog()
     for _ in range(MAX_UNSETTLED + 1):
