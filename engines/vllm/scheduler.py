@@ -36,10 +36,10 @@ REMEMBERED_KEYS = 1 << 17
 """Number of blocks that the scheduler knows to be in the pool: they are not offered again. About 20 MB."""
 RETAIN = "retain_s"
 """In a request's `kv_transfer_params`: for how many seconds its blocks should be retained."""
-IN_WORKER = "load_weights, or a step that raised an error"
-"""Why the pool is left, where a worker says no more."""
 MAX_RETAINED_BLOCKS = 8192
 """Most blocks of one request that are asked to be retained."""
+IN_WORKER = "load_weights, or a step that raised an error"
+"""Why the pool is left, where a worker says no more."""
 
 _log = logging.getLogger("weir")
 

@@ -1,4 +1,4 @@
-"""What the scheduler's side knows of a request that is waiting or running."""
+"""A request that is waiting or running, as the scheduler's side tracks it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hostlib.protocol.block import Block, Place, decode_record
 from hostlib.protocol.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from experiments.simulate_faults.plan import Operation
     from hostlib.storage.simulated_disk import SimulatedDisk
@@ -131,15 +131,16 @@ class History:
         asked_s: float,
         now_s: float,
         *,
-        is_cut_off: bool,
+        is_cut_off: Callable[[], bool],
     ) -> None:
-        """A block was read, which was asked for at `asked_s`. `is_cut_off`: who reads and who gives it may
-        both not have heard that it was deleted."""
+        """A block was read, which was asked for at `asked_s`. `is_cut_off` is asked about a deleted one: it
+        says whether who reads and who gives it may both not have heard of the deletion."""
         self.outcomes["read"] += 1
-        is_deleted = self.is_deleted(place, content, asked_s)
-        self.outcomes["deleted_and_read_while_cut_off"] += is_deleted and is_cut_off
-        if is_deleted and not is_cut_off:
-            self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what was deleted")
+        if self.is_deleted(place, content, asked_s):
+            if is_cut_off():
+                self.outcomes["deleted_and_read_while_cut_off"] += 1
+            else:
+                self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what was deleted")
         if not self.is_one_write(place, content):
             self.violation(WRONG, f"{now_s:.4f} s: operation {operation.number} read what nobody wrote there")
 

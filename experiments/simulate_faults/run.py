@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from experiments.simulate_faults.history import CRASHED, LATE, UNREADABLE, WRONG, History
@@ -191,7 +192,7 @@ class Player:
     def _was_read(self, operation: Operation, place: Place, block: FetchedBlock) -> None:
         self.trace.update(block.content)
         asked_s, content = block.times.probe_sent_s, bytes(block.content)
-        is_cut_off = self._world.is_cut_off_with_a_home(operation.node, place.key)
+        is_cut_off = partial(self._world.is_cut_off_with_a_home, operation.node, place.key)
         self.history.read(operation, place, content, asked_s, self._loop.time(), is_cut_off=is_cut_off)
 
     async def _delete(self, operation: Operation) -> None:
@@ -206,9 +207,8 @@ class Player:
             self.history.outcomes["lifetimes_refused"] += 1
             return
         if client.stats.pools_untold > untold and len(self._world.fabric.switches) > 1:
-            self.history.outcomes["pools_untold"] += (
-                1  # the controller did not answer: they may go on serving it
-            )
+            # The controller did not answer: pools may go on serving it.
+            self.history.outcomes["pools_untold"] += 1
             return
         down |= self._down(client)  # who comes back while the controller is told is not asked any more
         found = {content for address, content in held.items() if address not in down}

@@ -84,7 +84,7 @@ class Exchange:
         """By home and operation; the one that sent something last is the last."""
         self._trips: dict[str, RoundTrips] = {}
         self.numbers = wire.Numbers(self.loop.time)
-        """Of questions."""
+        """They number what the client asks."""
         self._pump_due = False
         self._ticks = Timer(self.loop, self._on_tick)
         self._patience_s = max(

@@ -181,7 +181,7 @@ def is_later(epoch: int, than: int) -> bool:
 
 
 def is_later_in_message(epoch: int, than: int) -> bool:
-    """As `is_later`, of epochs as messages carry them: modulo 256, and 0 is an epoch like others."""
+    """Return the same for epochs modulo 256, as messages carry them; 0 is an epoch like others."""
     return 0 < (epoch - than) % 256 < 128
 
 

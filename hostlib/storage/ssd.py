@@ -315,7 +315,7 @@ class SsdTier:
         excess = self._bytes + length - self.capacity_bytes
         leaving: list[Place] = []
         spared: list[Place] = []
-        """What is older and stays: it becomes the newest, unless the others are not enough."""
+        """Older blocks that stay, as the newest ones, unless the others leave too little room."""
         for place, entry in self._entries.items():
             if excess <= 0:
                 break

@@ -218,7 +218,7 @@ def test_the_controller_has_a_switch_forget_a_write_that_no_answer_passed(rig: R
 
 @pytest.mark.parametrize("content", [0, OTHER_CONTENT])
 def test_whatever_write_a_pool_holds_the_controller_has_it_forgotten(rig: Rig, content: int) -> None:
-    """Who has a block deleted does not hear what only a pool off its way holds, nor how long that is."""
+    """A node that deletes does not learn of another write, of any length, in a pool off its way."""
     rig.install(KEY)
     fill(rig)
     message = KV(op=wire.OP_DELETED, key=KEY, fragments=1, content=content, sequence=7)

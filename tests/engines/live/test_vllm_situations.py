@@ -419,7 +419,7 @@ def test_a_request_waits_for_what_another_one_computes_again_in_parts(
 def test_nor_does_it_go_on_with_what_another_connector_could_not_load(
     start: Start, home: Home, tmp_path: Path, loading: str
 ) -> None:
-    """The same with blocks that the connector beside Weir's fails to load, whichever way Weir's loads."""
+    """The connector beside Weir's fails to load them, and Weir's loads in either way."""
     make_all(tmp_path, 1)
     base = tokens(224, 1)
     prompts = [base + tokens(10, 5), base + tokens(20, 6)]

@@ -14,7 +14,7 @@ from tests.engines.vllm.engine_scheduler import Scheduled
 
 
 class StepFailedError(Exception):
-    """What a step raises, as when memory runs out."""
+    """An error that ends a step, as when memory runs out."""
 
 
 MOMENTS = ("before", "forward", "after")
@@ -80,7 +80,7 @@ class RunnerModel:
         return self._end(worker, step)
 
     def _end(self, worker: WorkerSide, step: Scheduled) -> set[str]:
-        """What follows the forward pass. Return the requests whose loads are over."""
+        """End the step after its forward pass; return the requests whose loads are over."""
         jobs = step.jobs
         if not step.sync_loads:
             worker.start_loads(jobs)

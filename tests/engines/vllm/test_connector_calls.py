@@ -243,7 +243,7 @@ def test_a_block_that_fails_to_load_is_not_offered_to_the_same_request_again(bac
 def test_a_request_does_not_go_on_with_what_another_one_was_to_compute_again(
     order: str, budget: int, steps: int
 ) -> None:
-    """Of two requests that share blocks which failed to load, vLLM lets the first compute them."""
+    """Two requests share blocks that failed to load; vLLM lets the first compute them."""
     first = EngineModel(PoolInHand())
     first.add("a", PROMPT)
     first.run()

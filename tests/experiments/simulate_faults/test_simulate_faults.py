@@ -174,7 +174,7 @@ def test_a_node_with_a_list_of_a_clock_that_was_ahead_misses_the_newest(artifact
 
 
 def obeyed_by_one(deletions: Deletions, switch: str, answer: Answer) -> None:
-    """What one switch has done counts for all."""
+    """Take the answer of one switch for that of all switches."""
     deletion = deletions._under_way.get(answer.message.sequence)
     if deletion is not None:
         deletion.untold.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -396,22 +396,27 @@ async def test_a_storage_node_that_refuses_ends_a_deletion_at_once_though_anothe
             await world.client.delete(ref(1))
 
 
+def hears_before_values(world: World, made_of: Callable[[wire.Message], list[wire.Message]]) -> None:
+    """Have the node hear what is made of a value before the value itself."""
+    port = world.network.ports[NODE]
+    hears = port.receiver
+    assert hears is not None
+
+    def receive(source: str, datagrams: Sequence[wire.Buffer]) -> None:
+        for message in map(wire.decode, datagrams):
+            if message.op == wire.OP_VALUE:
+                hears(source, [wire.encode(one) for one in made_of(message)])
+        hears(source, datagrams)
+
+    port.set_receiver(receive)
+
+
 @pytest.mark.parametrize("wrong", [1, ClientOptions().corrupt_limit])
 @in_virtual_time
 async def test_some_damaged_answers_do_not_say_that_there_is_nothing_to_delete(wrong: int) -> None:
     world = World(homes=1)
     await world.client.put(ref(1), content(1))
-    port = world.network.ports[NODE]
-    hears = port.receiver
-    assert hears is not None
-
-    def damaged_first(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-        for message in map(wire.decode, datagrams):
-            if message.op == wire.OP_VALUE:
-                hears(source, [wire.encode(message._replace(tag=bytes(16)))] * wrong)
-        hears(source, datagrams)
-
-    port.set_receiver(damaged_first)
+    hears_before_values(world, lambda value: [value._replace(tag=bytes(16))] * wrong)
     assert await world.client.delete(ref(1))
     assert not world.holders(1)
 
@@ -424,19 +429,11 @@ async def test_that_a_home_lacks_one_write_does_not_say_that_there_is_nothing_to
     """The answer to what a read of the same node asks meanwhile."""
     world = World(homes=1)
     await world.client.put(ref(1), content(1))
-    port = world.network.ports[NODE]
-    hears = port.receiver
-    assert hears is not None
-
-    def lacks_it_first(source: str, datagrams: Sequence[wire.Buffer]) -> None:
-        for message in map(wire.decode, datagrams):
-            if message.op == wire.OP_VALUE:
-                op, why = lacks
-                answer = message._replace(op=op, generation=why, content=5, tag=bytes(16), value=b"")
-                hears(source, [wire.encode(answer)])
-        hears(source, datagrams)
-
-    port.set_receiver(lacks_it_first)
+    op, why = lacks
+    hears_before_values(
+        world,
+        lambda value: [value._replace(op=op, generation=why, content=5, tag=bytes(16), value=b"")],
+    )
     assert await world.client.delete(ref(1))
     assert not world.holders(1)
 

@@ -204,7 +204,7 @@ async def test_an_unreadable_block_is_said_so_read_from_the_replica_and_repaired
 
 @in_virtual_time
 async def test_many_unreadable_blocks_are_repaired_a_few_at_a_time() -> None:
-    """As many as a rotten disk has, while the replica does not answer."""
+    """A rotten disk has many, and the replica does not answer."""
     world = World(homes=2, replicas=2)
     await put_all(world, 0, 200)
     rotten, other = world.members.nodes

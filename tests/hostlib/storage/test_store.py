@@ -331,16 +331,22 @@ async def test_a_copy_that_the_disk_does_not_take_leaves_what_was_there() -> Non
         assert put(store, number)[-1] is kept
 
 
+async def holds_one_of_two_writes(disk: SimulatedDisk) -> tuple[BlockStore, Block, Block]:
+    """A store whose disk has one write of a block, that write, and another one."""
+    store = make_store(disk)
+    old, other = (sealed_block(SEAL, key(1), write, content(1)) for write in (WRITE, 9))
+    store.put(place(key(1)), old, durable=True)
+    await asyncio.sleep(0.1)
+    return store, old, other
+
+
 @pytest.mark.parametrize("wait_s", [0.0, 0.004])
 @in_virtual_time
 async def test_what_was_deleted_while_a_copy_was_to_replace_it_is_not_back_when_the_disk_takes_no_copy(
     wait_s: float,
 ) -> None:
     disk = SimulatedDisk()
-    store = make_store(disk)
-    old, other = (sealed_block(SEAL, key(1), write, content(1)) for write in (WRITE, 9))
-    store.put(place(key(1)), old, durable=True)
-    await asyncio.sleep(0.1)
+    store, old, other = await holds_one_of_two_writes(disk)
     disk.full = True
     assert store.replace(place(key(1)), other, durable=True)
     await asyncio.sleep(wait_s)  # 0.004: the disk is at it
@@ -363,10 +369,7 @@ async def test_what_was_written_and_not_synced_is_not_taken_for_the_block_that_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     disk = SimulatedDisk()
-    store = make_store(disk)
-    old, other = (sealed_block(SEAL, key(1), write, content(1)) for write in (WRITE, 9))
-    store.put(place(key(1)), old, durable=True)
-    await asyncio.sleep(0.1)
+    store, _, other = await holds_one_of_two_writes(disk)
 
     def sync() -> None:
         raise DiskError("simulated error")
