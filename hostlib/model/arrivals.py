@@ -35,7 +35,7 @@ async def in_time(requests: Sequence[Request], start_s: float) -> AsyncIterator[
 
 
 class _Arrivals:
-    """What is due, and what waits for answers."""
+    """Requests that are due, and those that wait for answers."""
 
     def __init__(self, requests: Sequence[Request], start_s: float) -> None:
         self._requests, self._start_s = requests, start_s

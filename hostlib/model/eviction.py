@@ -15,7 +15,10 @@ REMEMBERED_BLOCKS = 20_000
 
 
 class EvictionOrder(Generic[Key]):
-    """Which of the blocks in a tier leaves next. No protocol: compiled, its methods are called as C is."""
+    """Order in which a tier's blocks leave.
+
+    It is a class and no `Protocol`, so that compiled callers call its methods as C functions.
+    """
 
     def touch(self, key: Key) -> None:
         """`key` came into the tier, or was used in it."""
@@ -78,11 +81,11 @@ class LruOrder(EvictionOrder[Key]):
 
 
 class BlockValues(Generic[Key]):
-    """What blocks are worth to a node, in seconds of prefill: value = floor + uses * recompute_s(depth).
+    """Worth of blocks to a node, in seconds of prefill: value = floor + uses * recompute_s(depth).
 
     GreedyDual with frequencies (Cherkasova, HPL-98-69R1), for blocks of one size whose cost is the time to
-    compute them. The floor is the value of what left last, so that worth fades while a block is not used. A
-    block is worth at least as much as those behind it, which are of no use without it.
+    compute them. The floor is the value of the block that left last, so worth fades while a block is not
+    used. A block is worth at least as much as those behind it, which are of no use without it.
     """
 
     def __init__(self, recompute_s: Callable[[int], float]) -> None:

@@ -22,7 +22,7 @@ class TierRuleError(ValueError):
 
 
 def _ignore(_: Any) -> None:
-    """What a rule without values does with what happens."""
+    """Do nothing: a rule without values ignores events."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TierRule(Generic[Key]):
 
     gpu: EvictionOrder[Key]
     dram: EvictionOrder[Key]
-    """Of what DRAM alone holds: what the GPU holds, too, stays."""
+    """Order of the blocks that DRAM alone holds. Those that the GPU holds, too, stay."""
     inclusive: bool = False
     used: Callable[[Sequence[Key]], None] = _ignore
     """Told of each chain that a request used."""

@@ -32,7 +32,10 @@ class TierStats:
 
 
 class LocalTiers(Generic[Key]):
-    """At most `gpu_blocks` and `dram_blocks` blocks; `rule` belongs to these tiers alone."""
+    """GPU memory and DRAM of a node, with at most `gpu_blocks` and `dram_blocks` blocks.
+
+    `rule` belongs to these tiers alone.
+    """
 
     def __init__(self, gpu_blocks: int, dram_blocks: int, rule: TierRule[Key] | None = None) -> None:
         self.stats = TierStats()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Owner = TypeVar("Owner")
 
 POOL = "pool"
-"""In place of a home's address: the lane of what the pool is going to answer, as far as one can tell."""
+"""Name, in place of a home's address, of the lane of requests that the pool will probably answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,14 +40,14 @@ class Request(Generic[Owner]):
     done: bool = False
     """Answered, or no longer wanted."""
     lane: Lane[Owner] | None = None
-    """Where it waits or is in flight."""
+    """The lane in which the request waits or is in flight."""
 
 
 class RoundTrips:
-    """How long a home takes to answer, smoothed as in RFC 6298; the lanes of one home share it.
+    """Smoothed round-trip time of one home as in RFC 6298; all lanes of the home share it.
 
-    The first requests of all nodes meet an empty queue; their answers say nothing of the one that they build.
-    Only what was asked for after the first answer tells how long an answer takes.
+    The first requests of all nodes meet an empty queue, so their answers do not show the queue that they
+    build. Only requests that left after the first answer count.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class RoundTrips:
         self.heard_s = 0.0
 
     def forget(self) -> None:
-        """What was learned has aged."""
+        """Forget the measurements, which are too old."""
         self.smoothed_s = self.variance_s = 0.0
         self.learned = False
         self._first_heard_s: float | None = None
@@ -99,7 +99,7 @@ class Lane(FlowWindow, Generic[Owner]):
 
     @property
     def timeout_s(self) -> float:
-        """After which a first transmission counts as lost."""
+        """Return the seconds after which a first transmission counts as lost."""
         trips, options = self._trips, self._options
         least_s = options.min_timeout_s if trips.learned else options.initial_timeout_s
         return max(least_s, trips.smoothed_s + 4 * trips.variance_s)
@@ -162,7 +162,7 @@ class Lane(FlowWindow, Generic[Owner]):
         self._in_flight[request] = None
 
     def _ask_anew(self, now_s: float) -> None:
-        """Nothing was asked for: the home had nothing to say."""
+        """Start anew if nothing was in flight for a while: the home had no chance to say its backlog."""
         if self.restart(now_s):
             self._backlog_s = 0.0
             if now_s - self._trips.heard_s >= self._options.min_timeout_s:
@@ -189,13 +189,16 @@ class Lane(FlowWindow, Generic[Owner]):
             self._trips.measure(request.sent_s, now_s)
 
     def drop(self, request: Request[Owner]) -> None:
-        """Nobody wants the request any more."""
+        """Drop a request whose answer nobody wants any more."""
         request.done = True
         self._in_flight.pop(request, None)
 
     def earliest_timeout_s(self) -> float:
-        """Before this moment nothing in flight times out, whatever is learned meanwhile; infinite if nothing
-        is in flight."""
+        """Return the earliest time at which something in flight can time out, whatever is measured until
+        then.
+
+        The result is infinite if nothing is in flight.
+        """
         for request in self._in_flight:  # in the order in which they were sent
             return request.sent_s + min(self._options.min_timeout_s, self._options.max_timeout_s)
         return math.inf

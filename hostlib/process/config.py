@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessConfig:
-    """What every process needs."""
+    """Configuration that every process has."""
 
     result: str
     """File for the result."""
     observe_s: float = OBSERVE_S
-    """How often the process looks how late its timers are."""
+    """Seconds between two measurements of how late the process's timers are."""
 
     def __post_init__(self) -> None:
         """Subclasses check their fields here."""
@@ -31,7 +31,7 @@ class ProcessConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class HostConfig(ProcessConfig):
-    """What every host needs."""
+    """Configuration that every host has."""
 
     address: str
     """IPv4 address to bind to."""

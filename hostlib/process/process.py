@@ -46,7 +46,7 @@ Config = TypeVar("Config", bound=ProcessConfig)
 
 
 class HostProcess(ABC):
-    """What a kind of host does between start and stop."""
+    """Interface of a kind of host process: its work, progress and report."""
 
     @abstractmethod
     async def run(self, start_s: float) -> None:

@@ -142,7 +142,7 @@ def _result(
     before: tuple[float, float],
     latencies_s: Sequence[float],
 ) -> dict[str, Any]:
-    """What the node's end used since then."""
+    """Return the results of one run: speed, latencies, and the CPU time that the node's process used."""
     wall_s, (cpu_s, kernel_s) = time.perf_counter() - started_s, cpu_since(before)
     endpoint.close()
     fragments = blocks * fragment_count(block_bytes)

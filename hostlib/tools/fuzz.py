@@ -38,7 +38,7 @@ ADDRESS = "127.253.7.7"
 
 @dataclass(slots=True, eq=False)
 class _Fetch:
-    """What the core reads of a `hostlib.client.fetch.Fetch`."""
+    """The fields of `hostlib.client.fetch.Fetch` that the core reads."""
 
     block: BlockRef
     content: int
