@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_UNDER_WAY: Final = 1024
 GIVEN_UP_S: Final = 2.0
 AGAIN_S: Final = 0.05
-"""How soon a switch that has not said that it forgot a write is told again."""
+"""Seconds after which a switch that has not answered is asked again to forget a write."""
 
 
 class Write(NamedTuple):
@@ -37,24 +37,28 @@ class Write(NamedTuple):
 
 @dataclass(slots=True)
 class _Deletion:
-    """Of one write, for one host: what a switch did before another host asked may be undone by now."""
+    """Deletion of one write for one host.
+
+    Each host has its own, because what a switch did before another host asked may be undone by now.
+    """
 
     write: Write
     owner: IPv4Address
-    """Who asks for it."""
+    """Host that asks for it."""
     switch: str
-    """By which it asked last."""
+    """Switch by which it asked last."""
     sequence: int
-    """Of its last question."""
+    """Sequence number of its last question."""
     until_s: float
     untold: set[str]
     """Switches that have not said that they forgot it."""
     told_s: dict[str, float] = field(default_factory=dict)
-    """When each switch was told last."""
+    """Time at which each switch was asked last."""
 
 
 class Deletions:
-    """Of all switches of a controller; each has a thread of its own, which calls `work` for it."""
+    """Deletions at all switches of a controller. Each switch has a thread of its own, which calls `work` for
+    it."""
 
     def __init__(self, first: int = 1) -> None:
         """`first` is the number of the first deletion."""

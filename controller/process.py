@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 PROGRESS_PERIOD_S: Final = 1.0
 HOTTEST_BLOCKS: Final = 20
 STOP_TIMEOUT_S: Final = 0.7
-"""For all workers together; a switch that does not answer must not hold up the end."""
+"""Seconds to wait for all workers together at the end; a switch that does not answer must not hold it up."""
 
 
 class ControllerProcess:
@@ -73,7 +73,7 @@ class ControllerProcess:
             self._residents.close()
 
     def stop(self) -> None:
-        """Have `run` return."""
+        """Make `run` return."""
         self._stopping.set()
 
     def report(self) -> None:
@@ -132,7 +132,7 @@ class ControllerProcess:
 
     @property
     def _outcomes(self) -> dict[str, int]:
-        """Of all switches together."""
+        """Return the packets by outcome, of all switches together."""
         return _named([sum(each) for each in zip(*(worker.outcomes for worker in self.workers), strict=True)])
 
     def hottest(self) -> dict[str, list[dict[str, Any]]]:

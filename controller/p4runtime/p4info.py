@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _CELL = ".slot_cell_"
-"""In the names of the registers that hold values."""
+"""Part of the names of registers that hold values."""
 
 
 class Prefix(NamedTuple):

@@ -111,7 +111,8 @@ class P4RuntimeAdapter:
         self._read_counters(())
 
     def _read_counters(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """In one request, which costs more than what it brings."""
+        """Return the hits by first slot, and read the outcomes. One request reads both, because a request
+        costs more than what it brings."""
         request = p4runtime_pb2.ReadRequest()
         request.entities.add().counter_entry.counter_id = self._program.counter_id(OUTCOMES)
         for base_slot in base_slots:
@@ -161,7 +162,7 @@ class _Digest:
 
     kind: type[HotMiss] | type[Subscription]
     members: tuple[tuple[int, Callable[[bytes], Any]], ...]
-    """In the order of the report's fields: place in the struct, and what reads the bitstring."""
+    """Reader of each bitstring and its place in the struct, in the order of the report's fields."""
 
     def report(self, struct: Any) -> HotMiss | Subscription:
         members = struct.members
@@ -169,7 +170,7 @@ class _Digest:
 
 
 def _digests(program: Program) -> Iterator[tuple[int, _Digest]]:
-    """By id; raises P4InfoError where the program's digest has other fields."""
+    """Yield each digest with its id; raises P4InfoError where the program's digest has other fields."""
     kinds: dict[str, type[HotMiss] | type[Subscription]] = {HOT_MISS: HotMiss, SUBSCRIPTION: Subscription}
     for name, kind in kinds.items():
         names = program.digest_fields(name)
@@ -214,9 +215,9 @@ def _number(bitstring: bytes) -> int:
 
 @lru_cache(maxsize=1024)
 def _address(bitstring: bytes) -> IPv4Address:
-    """One of the few storage nodes."""
+    """Return the address of one of the few storage nodes."""
     return IPv4Address(_number(bitstring))
 
 
 _READERS: Final[dict[str, Callable[[bytes], Any]]] = {"key": _whole_key, "home": _address}
-"""What reads a digest's members that are no numbers."""
+"""Readers of a digest's members that are no numbers."""

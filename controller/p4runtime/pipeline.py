@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def ensure_pipeline(client: SwitchClient, p4info: Any, device_config: Path, now_s: float) -> int:
-    """Have the program on the switch; a generation that no slot has reached, 0 for a new pipeline.
+    """Put the program on the switch if it is not there. Return a generation that no slot has reached; 0 for a
+    new pipeline.
 
     `now_s` are seconds since 1970. Raises ConfigError if the device configuration can't be read.
     """

@@ -27,7 +27,8 @@ MESSAGES_AT_ONCE: Final = 256
 
 
 class Session:
-    """May be opened again and again; `adapter` stays the same and works while it is open."""
+    """Session with a switch. It may be opened again and again; `adapter` stays the same and works while it is
+    open."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What every policy is: events in, decisions out, never more blocks or slots than its capacity."""
+"""Base class of policies: events in, decisions out, never more blocks or slots than the capacity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Policy(ABC):
     name: ClassVar[str]
 
     def __init__(self, capacity_blocks: int, capacity_slots: int | None = None) -> None:
-        """Without `capacity_slots` all blocks are alike, and only their number counts."""
+        """Set the capacity. Without `capacity_slots` all blocks are alike, and only their number counts."""
         if capacity_blocks < 1:
             raise ValueError(f"a pool holds at least one block, not {capacity_blocks}")
         self.capacity_blocks, self.capacity_slots = capacity_blocks, capacity_slots
@@ -69,7 +69,7 @@ class Policy(ABC):
 
     @abstractmethod
     def __contains__(self, key: object) -> bool:
-        """Whether the pool holds the block, as far as decisions and reports go."""
+        """Return whether the pool holds the block, as far as decisions and reports go."""
 
     @abstractmethod
     def __len__(self) -> int:

@@ -23,13 +23,13 @@ _WHOLE = ("depth", "chain_blocks", "times", "home", "tenant", "fragments")
 
 @dataclass(frozen=True)
 class Head:
-    """What the policy of a log was made with."""
+    """First line of a log: the arguments with which its policy was made."""
 
     policy: str
     capacity_blocks: int
     capacity_slots: int
     link_bit_s: float
-    """Of a storage node, at real scale."""
+    """Link rate of a storage node at real scale, in bits per second."""
     model: str
     gpu: str
     block_tokens: int

@@ -21,12 +21,12 @@ class Owned(NamedTuple):
     """A block in the pool."""
 
     tenant: int
-    """Whose request brought it in."""
+    """Tenant whose request brought the block in."""
     size: int
 
 
 class Shares:
-    """Who owns which block of the pool. A block belongs to the tenant whose request brought it in."""
+    """Owners of the pool's blocks. A block belongs to the tenant whose request brought it in."""
 
     def __init__(self, capacity: int, capacity_blocks: int, tenant: int) -> None:
         """`capacity` is in what sizes are in: slots, or blocks where each counts as one; until now only that

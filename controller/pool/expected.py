@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Expectations:
-    """What nodes say, as far as it is heard."""
+    """Messages of nodes on blocks that they compute and will put, heard at a bounded rate."""
 
     def __init__(self, known: KnownBlocks, home: Callable[[bytes], IPv4Address], most_per_s: int) -> None:
         """`home(key)`: where a block will be kept. Of all nodes `most_per_s` blocks are heard."""

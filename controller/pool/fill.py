@@ -37,7 +37,7 @@ class Fills:
         return len(self._jobs)
 
     def start(self, key: bytes, fragments: int, home: IPv4Address) -> bool:
-        """Have a block fetched; False if too many wait already."""
+        """Fetch a block; return False if too many wait already."""
         if len(self._jobs) >= self._max_waiting:
             return False
         self._jobs.append(_Job(key, fragments, home))

@@ -16,7 +16,7 @@ MAX_PERIOD_S: Final = 60.0
 BUSY_SHARE: Final = 0.01
 """Part of the time that reading one switch's counters may take: N of them take N times as long."""
 BUSY_SHARE_OF_ALL: Final = 0.01
-"""And that of all switches, which one process reads."""
+"""Largest share of time for reading the counters of all switches, which one process reads."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class HitMeter:
             self._unsettled.discard(base_slot)
 
     def clear(self) -> None:
-        """Nothing that was read says anything any more."""
+        """Forget all readings: the counters began anew."""
         self._left |= self._readings.keys() | self._counted.keys()
         self._counted.clear()
         self._readings.clear()
@@ -88,12 +88,12 @@ class HitMeter:
 
 
 READS_PER_S: Final = 4.0
-"""Of counters, of all switches together: a request costs more than what it brings, and most of that in gRPC's
-threads, which `next_period_s` can't see."""
+"""Reads of counters a second, of all switches together. A request costs more than what it brings, and most of
+that in gRPC's threads, which `next_period_s` can't see."""
 
 
 def least_period_s(switches: int, alone_s: float) -> float:
-    """Between two readings of one of so many switches, if it would be `alone_s` of a single one."""
+    """Return the seconds between two readings of one of so many switches; `alone_s` if there were only one."""
     return max(alone_s, switches / READS_PER_S)
 
 

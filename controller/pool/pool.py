@@ -171,8 +171,11 @@ class Pool:
         return self._quota.held()
 
     def _makes_room_in_quota(self, block: bytes, fragments: int, now_s: float) -> bool:
-        """Have a tenant that holds as much as it may give up blocks of its own for a new one; whether there
-        is room then. What is to be entered, or on its way out, can't be given up."""
+        """Have a tenant at its quota give up blocks of its own for a new one; return whether there is room
+        then.
+
+        A block that is to be entered, or is on its way out, can't be given up.
+        """
         if self._quota.has_room(block, fragments):
             return True
         for victim in self._quota.oldest(block):
@@ -379,7 +382,8 @@ class Pool:
         return started
 
     def _is_worthless(self, key: bytes, reuse_chance: float | None, home: IPv4Address, now_s: float) -> bool:
-        """Whether a block is not even worth sending if no other tier holds it: then nobody need be asked."""
+        """Return whether a block is not even worth sending if no other tier holds it. Then nobody need be
+        asked."""
         action = self._residual.eviction_action(
             reuse_chance, self._depth(key), home, now_s, held_elsewhere=False
         )
@@ -461,7 +465,7 @@ class Pool:
         return known.fragments if known else self._most_fragments
 
     def _is_expected(self, key: bytes) -> bool:
-        """Whether nobody is known to have a block yet; its PUT fills it."""
+        """Return whether nobody is known to have a block yet; its PUT fills it."""
         known = self._known.get(key)
         return known is not None and known.is_expected
 
@@ -471,12 +475,12 @@ class Pool:
         return known.depth if known else 0
 
     def _home(self, key: bytes) -> IPv4Address:
-        """Where a block lives: where it came from, if that is a storage node at all."""
+        """Return the home of a block: the storage node that it came from, if it came from one."""
         known = self._known.get(key)
         if known and (known.home in self._stores or not self._stores):
             return known.home
         return self._home_of(key_of(key))
 
     def _home_of(self, key: bytes) -> IPv4Address:
-        """Where a block is kept while all storage nodes are up; without any, nowhere (0.0.0.0)."""
+        """Return the home of a block while all storage nodes are up; 0.0.0.0 if there are none."""
         return self._named[home_of(key, self._names)] if self._names else IPv4Address(0)

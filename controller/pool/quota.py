@@ -15,7 +15,7 @@ from controller.block_id import tenant_of
 
 @dataclass(slots=True)
 class _Held:
-    """By one tenant."""
+    """Blocks and slots of one tenant."""
 
     blocks: OrderedDict[bytes, int] = field(default_factory=OrderedDict)
     """Fragments by block, the least recently used first."""
@@ -23,7 +23,8 @@ class _Held:
 
 
 class Quota:
-    """At most so many blocks and slots for each tenant; None: no limit. The public namespace is one, too."""
+    """Bound on the blocks and slots of each tenant; None means no limit. The public namespace is a tenant,
+    too."""
 
     def __init__(self, blocks: int | None = None, slots: int | None = None) -> None:
         self._blocks, self._slots = blocks if blocks is None else max(1, blocks), slots

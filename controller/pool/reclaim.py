@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class End(Enum):
-    """How a transfer ended."""
+    """Outcome of a transfer."""
 
     SENT = auto()
     """The storage node did not hold the block, and has all of it now."""

@@ -1,10 +1,10 @@
-"""Which slots of a pool are free, and the generation that the next owner of each gets.
+"""Allocator of a pool's slots, and of the generation under which the next owner of each writes.
 
 A block owns consecutive slots, as many as it has fragments, all under one generation: the switch adds the
 fragment's number to the first slot. A slot holds a fragment only if its stored generation is that of the
 block's entry. So slots need no clearing between owners, as long as no generation comes back to a slot. A new
-owner's is one above the highest that any of its slots was ever given under; it would only repeat after some
-2^32 owners of the slots around it. 0 is what an empty slot holds, and never given out.
+owner's generation is one above the highest that any of its slots ever had; it would only repeat after some
+2^32 owners of the slots around it. An empty slot holds generation 0, which is never given out.
 """
 
 from __future__ import annotations

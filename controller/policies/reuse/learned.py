@@ -89,7 +89,7 @@ class LearnedValue:
         block.fragments = fragments
 
     def chance(self, block: Block) -> float:
-        """How likely a block is to be asked for again."""
+        """Return the probability that a block is asked for again."""
         return self._model.chance[block.kind][bucket_of(self._history.tick - block.tick)]
 
     def value(self, block: Block) -> float:
@@ -181,5 +181,5 @@ class LearnedValue:
 
 @cache
 def _size_steps(fragments: int) -> int:
-    """What a block's size takes off its worth, in steps of worth; nothing takes less than a slot."""
+    """Return the steps of worth that a block loses by its size. A block of one slot loses none."""
     return round(math.log2(max(1, fragments)) * STEPS_PER_OCTAVE)

@@ -25,7 +25,7 @@ LAST = 0
 MIN_CHILDREN = 4
 """Children of a block from which on they tell what becomes of the next one."""
 MAX_CHILDREN = 256
-"""Of so many children half are forgotten: what they became counts of late."""
+"""Number of children of a block at which half are forgotten, so that what became of them lately counts."""
 CHILD_EDGES = (2, 4, 16, 64)
 """Children for each that was asked for again, at which a lineage begins."""
 COUNT_LINEAGES = len(COUNT_EDGES) + 1

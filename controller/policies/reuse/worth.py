@@ -1,9 +1,11 @@
-"""What a hit saves, in seconds: the lesser of computing the block and fetching it from its home.
+"""Seconds that a hit saves: the lesser of computing the block and fetching it from its home.
 
-Computing takes what the node that asks says, or else what the cost model says for the block's depth. Fetching
-takes the transfer and the wait at the home. A wait is gone long before the block's next use, so what counts
-is not the wait of now but the home's habit: the mean over the waits that it reported, each compared with
-computing on its own. Homes of which little is known are taken to be like all with as fast a link."""
+The asking node says how long computing takes; else the cost model says it for the block's depth. Fetching
+takes the transfer and the wait at the home. A wait ends long before the block's next use, so the home's habit
+counts instead of its present wait. The habit is the mean over the waits that the home reported, each compared
+with computing on its own. A home of which little is known is assumed to be like all homes with as fast a
+link.
+"""
 
 from __future__ import annotations
 
