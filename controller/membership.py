@@ -131,7 +131,7 @@ class Membership:
                 self._set(member, State.UP)
 
     def _has_other_size(self, source: str, answer: Answer) -> bool:
-        """Return whether a host's values have another size than this network's, which no switch lets through."""
+        """Return whether a host's values have another size, which no switch of this network lets through."""
         why = other_size(answer.message)
         if not why:
             self._other_sizes.discard(source)

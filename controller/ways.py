@@ -55,8 +55,8 @@ PATIENCE: Final = 3.0
 MOST_PATIENCE_S: Final = 1.5
 """Below the time after which a PUT is given up."""
 NOBODY_REACHED_S: Final = 5.0
-"""Seconds after which unanswered probes to all storage nodes that are heard count no longer. Then it is the
-controller or its switch that can't send, and a list on which nobody is up helps nobody."""
+"""Seconds of silence after which a storage node is not reached although no other is reached either. Then it
+is probably the controller or its switch that can't send, and a list on which nobody is up helps nobody."""
 _SEQUENCES: Final = 1 << 32
 
 

@@ -93,7 +93,7 @@ that in gRPC's threads, which `next_period_s` can't see."""
 
 
 def least_period_s(switches: int, alone_s: float) -> float:
-    """Return the seconds between two readings of one of so many switches; `alone_s` if there were only one."""
+    """Return the seconds between two readings of one of so many switches; of a single one, `alone_s`."""
     return max(alone_s, switches / READS_PER_S)
 
 
