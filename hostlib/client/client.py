@@ -41,7 +41,7 @@ from hostlib.protocol.transfer import BlockRef, FetchedBlock, FetchedChain
 from hostlib.transport.transport import Transport
 
 PUT_TRIES = 3
-"""How often a block is put, while homes that said to hold it fall silent before they have shown it."""
+"""Tries of a PUT whose home said that it holds the block and falls silent before it has shown it."""
 
 
 class Client:
@@ -231,7 +231,7 @@ class Client:
     async def _offer(
         self, block: BlockRef, view: memoryview, durable: bool, replicas: int, least: int, until_s: float
     ) -> Offer:
-        """Have its homes hold a block, and return the offer that did; it ends when `until_s` is over.
+        """Offer a block to its homes, and return the offer once they hold it. It ends when `until_s` is over.
 
         Another task's offer counts only if nothing of it was sent before: the block may have been deleted
         since it was acknowledged.
@@ -278,11 +278,13 @@ class Client:
             raise TransferTimeoutError(block.key, why)
 
     async def delete(self, block: BlockRef) -> bool:
-        """Have every storage node, and the pools on the way to them, forget a block; whether there was one.
+        """Delete a block from every storage node and from the pools on the way to them; return whether there
+        was one.
 
         When this returns no read that begins later gets a write of the block that was there before. What is
         put from then on makes the block anew. Raises TransferTimeoutError if a storage node that is not known
-        to be down does not answer, DeleteRefusedError if one can't: then it may be there, or come back.
+        to be down does not answer, DeleteRefusedError if one can't delete: then the block may be there, or
+        come back.
         """
         return await self._deletions.delete(block)
 
@@ -386,14 +388,14 @@ class Client:
             self._fetches.on_not_found(message, address, now_s)
 
     def _on_any_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """Of a block that was asked about, or hinted at."""
+        """Handle a FOUND that answers a question about a block, or a hint."""
         if message.flags & wire.FLAG_HINT:
             self._hints.on_reply(message, address)
         else:
             self._on_found(message, address, now_s)
 
     def _on_any_value(self, message: wire.Message, address: str, now_s: float) -> None:
-        """Of a block that is fetched, or deleted."""
+        """Handle a value that answers a fetch or a deletion."""
         self._deletions.on_reply(message, address, now_s)
         self._on_value(message, address, now_s)
 
@@ -405,7 +407,7 @@ class Client:
 
 
 def _covers(offer: Offer, durable: bool, replicas: int, least: int) -> bool:
-    """Whether what is being done already is at least what is asked for."""
+    """Return whether an offer that is under way does at least what is asked for."""
     return offer.durable >= durable and offer.replicas >= replicas and offer.least >= least
 
 

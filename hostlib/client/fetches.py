@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hostlib.protocol.seal import Seal
 
 BLACKOUT_LOOK_S = 0.05
-"""How often a read whose homes all fell silent looks whether one was heard of again."""
+"""Seconds between two looks of a read whose homes all fell silent whether one was heard again."""
 
 
 class Fetches:
@@ -65,7 +65,7 @@ class Fetches:
 
     @property
     def epoch(self) -> int:
-        """Of the list of members, as messages carry it."""
+        """Return the epoch of the list of members, as messages carry it."""
         return self._exchange.members.epoch & 0xFF
 
     def open(self, block: BlockRef, target: memoryview | None = None) -> Fetch:
@@ -88,7 +88,7 @@ class Fetches:
         return fetch
 
     def join(self, fetch: Fetch, block: BlockRef) -> None:
-        """Somebody else waits for a block that is being fetched, perhaps not of certain homes alone."""
+        """Join a fetch under way for another reader, which may not want the block of certain homes alone."""
         fetch.share()
         fetch.doubtful = fetch.doubtful or fetch.started_s is not None
         if fetch.block.homes in ((), block.homes):
@@ -184,7 +184,7 @@ class Fetches:
             self.go_on(fetch)
 
     def _start(self, fetch: Fetch) -> None:
-        """From the probe, knowing nothing."""
+        """Start a fetch from the probe, knowing nothing."""
         self._exchange.request_owners[fetch] = None
         if fetch.requests:
             self._exchange.drop(fetch.requests)
@@ -254,7 +254,7 @@ class Fetches:
             self._nowhere(fetch)
 
     def _wait(self, fetch: Fetch) -> None:
-        """For any of its homes to be heard of again."""
+        """Wait until any of its homes is heard again."""
         members = self._exchange.members
         fetch.homes = [home.address for home in members.order(fetch.block.key)[: members.replicas]]
         self._exchange.request_owners.pop(fetch, None)
@@ -377,9 +377,11 @@ class Fetches:
         address: str,
         now_s: float,
     ) -> Taken | None:
-        """As `_on_value` for each of a run of values that answer requests and are right; it ends before
-        whatever else comes. What a probe says, and that a block is complete, is dealt with behind the run:
-        nothing in it depends on that."""
+        """Take a run of values that answer requests and are right, as `_on_value` takes each.
+
+        The run ends before whatever else comes. What a probe says, and that a block is complete, is handled
+        behind the run: nothing in it depends on that.
+        """
         if self._exchange.may_miss_deletions(address, wire.epoch_of(datagrams[at])):
             return None
         run = self.core.take_values(datagrams, at, self.active, self.tenant, tag_state, now_s, self.epoch)
@@ -410,7 +412,7 @@ class Fetches:
         return Taken(count, from_home > 0, epoch)
 
     def _ask_bodies(self, bodies: dict[str, list[Request[Fetch]]]) -> None:
-        """By home, or POOL."""
+        """Ask for bodies, given by home, or POOL."""
         for home, requests in bodies.items():
             self._exchange.ask(self._exchange.lane(home, wire.OP_GET), requests)
         bodies.clear()
@@ -424,7 +426,7 @@ class Fetches:
         self.finish(fetch, BlockTooLongError(fetch.block.key, why))
 
     def _ask_body(self, fetch: Fetch, address: str) -> None:
-        """What the probe came from will have the rest, too."""
+        """Ask for the rest where the probe came from, which will have it, too."""
         lane = self._exchange.lane(self._giver(fetch, address), wire.OP_GET)
         self._exchange.ask(lane, fetch.requests[1:])
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a block is, and what waits there."""
+    """Place of a block, and the work that waits there."""
 
     home: str | None
     """The home that holds it; None: a pool on the way does."""
     wait_s: float
-    """Until all that was promised there has left."""
+    """Seconds until all that was promised there has left."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ class Question:
     future: asyncio.Future[Found | None]
     """None: nobody has it."""
     until_s: float
-    """When it has taken as long as it may."""
+    """Time at which it has taken as long as it may."""
     listed: int
     """The epoch of the list of members by which its homes were chosen."""
     first_sequence: int
@@ -52,7 +52,7 @@ class Question:
     doubtful: bool = False
     """Whether homes may have said that it is not there before somebody asked who waits for the answer now."""
     askers: int = 0
-    """Who waits for the answer."""
+    """Number of callers that wait for the answer."""
     request: Request[Question] | None = None
 
     def presence_known(self) -> bool | None:
@@ -117,7 +117,7 @@ class Lookup:
         exchange.handlers[wire.OP_FOUND] = self._on_found
 
     def homes_of(self, block: BlockRef) -> tuple[list[str], bool]:
-        """Whom to ask about a block by now, and whether one that may hold it is left out."""
+        """Return the homes to ask about a block by now, and whether one that may hold it is left out."""
         return self._exchange.health.homes_of(block)
 
     def ask(self, block: BlockRef) -> Question:
@@ -129,7 +129,7 @@ class Lookup:
         return question
 
     def leave(self, question: Question) -> None:
-        """One of those who asked does not want to know any more: it is not asked on for nobody."""
+        """Leave a question whose answer a caller does not want any more; without callers it ends."""
         question.askers -= 1
         if not question.askers and not question.future.done():
             self.finish(question)
@@ -166,7 +166,7 @@ class Lookup:
             self.next_home(question)
 
     def finish(self, question: Question, error: TransferError | None = None) -> None:
-        """With an error, or (None) because nobody wants to know any more."""
+        """End a question with an error, or with None because nobody wants to know any more."""
         self.active.pop(question.block.key, None)
         self._exchange.request_owners.pop(question, None)
         if question.request is not None:

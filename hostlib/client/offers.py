@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hostlib.protocol.transfer import BlockRef
 
 SILENCE_LOOK_S = 0.25
-"""How often a PUT looks whether a home that fell silent was heard of again."""
+"""Seconds between two looks of a PUT whether a silent home was heard again."""
 ROUNDS = 4
-"""How often all of a block is offered to a home that loses parts of it."""
+"""Number of times that all of a block is offered to a home that loses parts of it."""
 WHY = {
     wire.REFUSED_FULL: "there is no room on its disk",
     wire.REFUSED_QUOTA: "the tenant holds as much as it may",
@@ -105,8 +105,10 @@ class Offers:
     def _encode(
         self, tag_state: bytes, requests: list[Request[Leg]], at: int, sequence: int, now_s: float
     ) -> list[bytes]:
-        """As `encode` for those requests from a place on that are of one leg and sent for the first time, or
-        again."""
+        """Encode a run of requests from index `at` on, as `encode` does.
+
+        The run is of one leg; all of it is sent for the first time, or all of it again.
+        """
         first = requests[at]
         offer = first.owner.offer
         head, others = self._head(first.owner, again=bool(first.tries))
@@ -178,7 +180,7 @@ class Offers:
         look()
 
     def finish(self, offer: Offer, error: TransferError | None = None) -> None:
-        """With an error, or (None) because it is done or nobody wants it any more."""
+        """End an offer with an error, or with None because it is done or nobody wants it any more."""
         if self.active.get(offer.block.key) is offer:
             del self.active[offer.block.key]
         for leg in offer.legs:
@@ -256,7 +258,7 @@ class Offers:
         self._exchange.loop.call_later(self._exchange.options.relist_s, still)
 
     def _alone(self, leg: Leg) -> None:
-        """From now on this home gets packets of its own, for all that was not sent to it yet."""
+        """Send this home packets of its own from now on, for all that was not sent to it yet."""
         leg.alone = True
         lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
         self._exchange.ask(lane, [one for one in leg.requests if one.lane is None and not one.done])
@@ -290,7 +292,7 @@ class Offers:
     def _take_acks(
         self, datagrams: Sequence[wire.Buffer], at: int, address: str, now_s: float
     ) -> Taken | None:
-        """As `_on_ack` for each of a run that says of one block's fragments that they were received."""
+        """Take a run of acknowledgements of one block's received fragments, as `_on_ack` takes each."""
         leg = self._leg(wire.key_of(datagrams[at]), address)
         if leg is None:
             return None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 CLOSE_S = 2.0
-"""How long a pool that is closed may take to write down what was stored last."""
+"""Seconds that a pool which is closed may take to write down what was stored last."""
 
 _log = logging.getLogger("weir")
 
@@ -90,7 +90,7 @@ class BlockingObjects:
         return self._submit(self._objects.store(items, within_s))
 
     def begin_delete(self, blocks: Sequence[BlockRef]) -> Future[list[bool]]:
-        """Have objects forgotten; which of them are certain not to be there any more."""
+        """Begin to delete objects. The result says which of them are certain not to be there any more."""
         return self._submit(self._objects.delete(blocks))
 
     def load(self, items: Sequence[Item]) -> list[bool]:

@@ -29,7 +29,7 @@ class FailedLoads:
         self._failures: OrderedDict[bytes, _Failure] = OrderedDict()
 
     def __contains__(self, key: bytes) -> bool:
-        """Whether the key failed to load and was neither stored nor loaded since."""
+        """Return whether the key failed to load and was neither stored nor loaded since."""
         return key in self._failures
 
     def __len__(self) -> int:

@@ -1,13 +1,13 @@
-"""How many blocks of a prompt are there, from the first one on, found with few questions. Pure but for `ask`.
+"""Search for the number of a prompt's blocks that are there, from the first one on, with few questions.
 
 A block is split over shards, and each shard's objects are stored in the order of the prompt. So each shard is
-taken to have all blocks up to some number and none behind it. Questions are asked in waves of at most `WAVE`,
-spread evenly over the blocks that are open, until no block is open. If all open blocks and shards fit one
-wave, all are asked. A small wave comes first, because of most new prompts little is there.
+assumed to have all blocks up to some number and none behind it. Questions are asked in waves of at most
+`WAVE`, spread evenly over the blocks that are open, until no block is open. If all open blocks and shards fit
+one wave, all are asked. A small wave comes first, because of most new prompts little is there.
 
 A hole is a block that is gone while one behind it is there. A hole is noticed if it is asked about: always in
 prompts that fit one wave, otherwise by chance. A hole that is not noticed is found when the block fails to
-load.
+load. The module does no I/O but for `ask`.
 """
 
 from __future__ import annotations

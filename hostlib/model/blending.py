@@ -16,7 +16,7 @@ from workload.trace import Request
 
 @dataclass(slots=True)
 class BlendRecord:
-    """How one request was blended. Times are seconds of the node's GPU unless said otherwise."""
+    """Blending of one request. Times are seconds of the node's GPU unless said otherwise."""
 
     chunks: int
     """Blocks that were blended."""

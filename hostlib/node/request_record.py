@@ -12,7 +12,8 @@ SOURCES = ("gpu", "dram", "pool", "remote", "recomputed")
 
 @dataclass(slots=True)
 class RequestRecord:
-    """How one request was served. Times are seconds of the emulation; None if the request did not get so far."""
+    """Times and counts of one served request, in seconds of the emulation; None for steps that it did not
+    reach."""
 
     arrival_s: float
     sources: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
@@ -46,7 +47,7 @@ class RequestRecord:
     """The error that ended the fetch before the chain's end."""
     failure: str | None = None
     blend: BlendRecord | None = None
-    """How chunks were blended, if they were. `fetch_s` is then of the prefix alone."""
+    """Blending of chunks, if there was any. `fetch_s` is then of the prefix alone."""
 
     def report(self) -> dict[str, Any]:
         """Return the record as JSON. `dataclasses.asdict` would copy it, which takes as long as serving the

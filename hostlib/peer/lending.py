@@ -26,7 +26,7 @@ FIND_TIMEOUT_S: Final = 1.0
 REJOIN_S: Final = 0.25
 MAX_REJOIN_S: Final = 32.0
 MAX_UNSENT_BYTES: Final = 4 << 20
-"""That an index has not taken yet; one that takes less is left."""
+"""Most bytes that an index has not taken yet. An index that takes less is left."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class LendingStats:
     asked: int = 0
     unanswered: int = 0
     asked_s: float = 0.0
-    """For which requests waited for answers, together."""
+    """Seconds, together, that requests waited for answers."""
 
 
 class Lending:

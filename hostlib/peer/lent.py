@@ -1,8 +1,8 @@
-"""What a node's memory has for others: the store that their GETs are answered from.
+"""Store of a node that lends its memory, from which others' GETs are answered.
 
-The tiers of an emulated node hold keys (hostlib.model.tiers); here each has the content, content id and tags
-that its writer gave it, made when they are first read (hostlib.protocol.content), the same at all nodes that
-hold it.
+The tiers of an emulated node hold keys (hostlib.model.tiers). Here each block has the content, content id and
+tags that its writer gave it. They are made when they are first read (hostlib.protocol.content), and are the
+same at all nodes that hold the block.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a host process is run and controlled.
+"""Run and control of a host process.
 
     process = its configuration, a JSON file named on the command line
     stdout  < {"event": "ready"}                 once, when it can serve

@@ -308,7 +308,7 @@ def epoch_of(datagram: Buffer) -> int:
 
 
 def write_of(value: Buffer) -> tuple[int, int, int, int]:
-    """Return flags, fragments, bytes of the value, and content id of a message that was found to be a VALUE."""
+    """Return flags, fragments, bytes of the value, and content id of a valid VALUE message."""
     flags, fragments, value_bytes, content = _WRITTEN.unpack_from(value)
     return flags, fragments, value_bytes, content
 

@@ -31,7 +31,7 @@ class CommitOptions:
     """Times in seconds."""
 
     gather_s: float = 0.003
-    """How long the first of a group waits for others."""
+    """Seconds that the first write of a group waits for others."""
     max_batch_bytes: int = 32 << 20
 
 
@@ -85,7 +85,7 @@ class GroupCommit:
 
     @property
     def waiting_bytes(self) -> int:
-        """Of records that are not safe yet."""
+        """Return the bytes of records that are not safe yet."""
         return self._bytes
 
     @property
@@ -198,7 +198,8 @@ class GroupCommit:
         self._disk.sync()
 
     async def _delete_alone(self, gone: list[tuple[bytes, bytes | None]]) -> None:
-        """What makes room must not fail with what there is no room for."""
+        """Delete records in a batch of their own: what makes room must not fail with what there is no room
+        for."""
 
         def work() -> None:
             self._disk.write(gone)

@@ -1,7 +1,7 @@
-"""How often a process died in a library that works on a file, as the file's folder remembers it.
+"""Number of times that a process died in a library that works on a file, as the file's folder remembers it.
 
 A library that finds nonsense in its file may stop the process by a signal, and does so again at each start.
-Python's fault handler writes what it was doing into a file beside it; a process that was killed, or a machine
+Python's fault handler writes what it was doing into a file beside it. A process that was killed, or a machine
 that lost its power, leaves nothing there.
 """
 

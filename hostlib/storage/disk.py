@@ -1,8 +1,7 @@
-"""What a storage node needs of a disk, and LMDB as one.
+"""Interface of a storage node's disk, and LMDB as one.
 
-A batch is written as a whole or not at all. It may be undone by a power cut until the next `sync`; what was
-written before a sync that returned is safe. `hostlib.storage.simulated_disk` is a disk that forgets, for
-tests.
+A batch is written as a whole or not at all. A power cut may undo it until the next `sync`; what was written
+before a sync that returned is safe. `hostlib.storage.simulated_disk` is a disk that forgets, for tests.
 """
 
 from __future__ import annotations
@@ -170,7 +169,8 @@ class LmdbDisk:
             return lmdb.open(str(self._directory), map_size=self._map_bytes, metasync=False)
 
     def _open_again(self) -> None:
-        """After a meta page could not be written LMDB does nothing any more with an environment."""
+        """Open the environment again: LMDB does nothing any more with one whose meta page could not be
+        written."""
         if self._is_open:
             return
         with self._reading:
@@ -182,7 +182,7 @@ class LmdbDisk:
                 self._is_open = True
 
     def _what_is_wrong(self) -> str:
-        """With the data file, if there is one; empty for nothing."""
+        """Return what is wrong with the data file, if there is one; empty for nothing."""
         if self._deaths.count >= MOST_DEATHS:
             return f"the process died {self._deaths.count} times in LMDB"
         try:

@@ -34,7 +34,7 @@ LOOK_S: Final = 60.0
 """Longest time between two looks at the clock, which may be set."""
 TELL_EVERY_S: Final = 0.5
 TELL_S: Final = 10.0
-"""How long others are told of a deletion until they answer."""
+"""Seconds for which others are told of a deletion until they answer."""
 MAX_TOLD: Final = 4096
 """Deletions that others are being told of; more wait for their turn."""
 
@@ -167,7 +167,11 @@ class Expiry:
             self._teller = asyncio.ensure_future(self._tell())
 
     def _forget(self, stone: Tombstone) -> None:
-        """All know of a deletion, or have been told for long enough: until then, a restart begins anew."""
+        """Forget a lifetime when its deletion is safe. All know of the deletion, or were told for long
+        enough.
+
+        A restart before that begins anew.
+        """
         self._store.graveyard.when_safe(stone, lambda error: self._store.lifetimes.forget(stone, error))
 
     def _begin_to_tell(self, lifetime: Lifetime) -> None:

@@ -156,5 +156,5 @@ class Gets:
 
 
 def _is_of(message: wire.Message, fragments: int, write: int) -> bool:
-    """Whether a GET may be answered from a block of so many fragments, of this write."""
+    """Return whether a GET may be answered from a block of so many fragments, of this write."""
     return message.content in (0, write) and message.fragments in (0, fragments)

@@ -23,10 +23,11 @@ MAX_AHEAD = 1024
 
 @dataclass(slots=True)
 class _Queue:
-    """Of one tenant."""
+    """Queue of one tenant."""
 
     read_bytes: float
-    """By turns: what it has read, and at least what others had when it began to wait."""
+    """Bytes that count for its turns: what it has read, and at least what others had when it began to wait.
+    """
     places: dict[Place, None] = field(default_factory=dict)
     bytes: int = 0
 
@@ -53,7 +54,8 @@ class SsdReader:
         self._closed = False
 
     def wait_s(self, tenant: int | None = None) -> float:
-        """For a block that the tenant asks for now; None: for all that was asked for."""
+        """Return the seconds for a block that the tenant asks for now; without a tenant, for all that was
+        asked for."""
         if tenant is None or len(self._queues) < 2:
             return self._read_s(sum(queue.bytes for queue in self._queues.values()))
         own = self._queues[tenant].bytes if tenant in self._queues else 0

@@ -176,9 +176,11 @@ class BlockStore:
     def put_run(
         self, message: wire.Message, address: str, puts: list[bytes], at: int, count: int
     ) -> tuple[int, int, PutOutcome]:
-        """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
-        the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
-        to come one by one."""
+        """Put a run of whole fragments of one write, as `put_fragment` does; `message` is the first of them.
+
+        Returns how many are received, how many behind these have the outcome, and the outcome. (0, 0, ...)
+        means that they have to come one by one.
+        """
         place, write = Place(message.tenant, message.key), write_of(message, address)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
@@ -461,7 +463,7 @@ class BlockStore:
             self._tenant_bytes[place.tenant] -= _taken(block)
 
     def _leave_dram(self, place: Place) -> Block | Derived | None:
-        """Have a block, which was in DRAM or not, be there no longer, nor be retained."""
+        """Remove a block from DRAM if it was there, and retain it no longer."""
         self.release(place)
         block = self._dram.pop(place, None)
         if block is not None:

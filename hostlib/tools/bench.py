@@ -1,4 +1,4 @@
-"""How fast hosts are: blocks requested, received and checked, or put, over UDP on the loopback interface.
+"""Benchmark of hosts: blocks requested, received and checked, or put, over UDP on the loopback interface.
 
     python -m hostlib.tools.bench [--blocks N] [--block-bytes N] [--chain N] [--link-mbit-s RATE]
         [--receive-one-by-one] [--send-one-by-one] [--put] [--pause-ms N]
