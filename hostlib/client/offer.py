@@ -75,7 +75,7 @@ class Leg:
         self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge all of it in time")
 
     def silent(self, home: str) -> None:
-        """Go on without a home that fell silent; without a controller, nobody is going to name another one."""
+        """Go on without a home that fell silent; without a controller, nobody will name another one."""
         if home == self.member.address and not self.held:
             self.offer.offers.silent(self)
 

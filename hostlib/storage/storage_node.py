@@ -247,7 +247,7 @@ class StorageNode:
         self._store.graveyard.when_safe(stone, done)
 
     def _on_list(self, address: str, message: wire.Message) -> None:
-        """Answer a LIST, unless the asker knows a newer list of members: by this one, its blocks may be
+        """Answer a LIST, unless the peer knows a newer list of members: by this one, its blocks may be
         another's.
 
         It asks again.
