@@ -11,7 +11,7 @@ _TENANT_BYTES: Final = 2
 
 
 def block_id(tenant: int, key: bytes) -> bytes:
-    """18 bytes: tenant, then key."""
+    """Return the identifier of a block: 18 bytes, tenant and then key."""
     return tenant.to_bytes(_TENANT_BYTES, "big") + key
 
 

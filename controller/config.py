@@ -160,7 +160,7 @@ class PoolSize:
         return min(self.slots, self.blocks * self.fragments)
 
     def capacity(self, spare_blocks: int) -> tuple[int, int]:
-        """Blocks and slots that a policy may fill, with room for so many blocks more."""
+        """Return blocks and slots that a policy may fill, with room for so many blocks more."""
         slots = self.usable_slots - self.spare_slots - spare_blocks * self.fragments
         return max(1, self.blocks - spare_blocks), max(1, slots)
 
@@ -237,7 +237,8 @@ class Thresholds:
     """Times that a fragment is asked for."""
 
     def spare_blocks(self, whole_blocks: int) -> int:
-        """Blocks that a policy may not count on: newcomers lie there while those evicted are reclaimed."""
+        """Return the number of blocks that a policy may not count on: newcomers lie there while those evicted are
+        reclaimed."""
         if self.eviction == "drop" or whole_blocks < 2:
             return 0
         return min(self.reclaims_in_flight, max(1, whole_blocks // 32))

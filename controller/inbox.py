@@ -57,8 +57,10 @@ class Inbox:
             self._changed.notify()
 
     def take(self, timeout_s: float, most: int) -> list[Any]:
-        """Up to `most` messages, waiting for the first, and for more where that is no report; none if there
-        was none in time, or `wake`."""
+        """Return up to `most` messages; none if none came in time, or `wake` was called.
+
+        It waits for the first message, and for more if that is no report.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._woken or any(self._waiting.values()), timeout_s)
             if any(self._waiting.values()):

@@ -310,7 +310,7 @@ class _Told(NamedTuple):
         return self.at_s + self.wait_s if epoch == self.epoch else float("-inf")
 
     def told(self, epoch: int, now_s: float) -> _Told:
-        """It is told of that list now."""
+        """Return the state of a host that is sent that list now."""
         wait_s = min(MOST_REPEAT_S, 2 * self.wait_s) if epoch == self.epoch else REPEAT_S
         return _Told(epoch, now_s, wait_s)
 

@@ -299,4 +299,4 @@ class Adapter(Protocol):
         """Return the pool index as it is."""
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """Fragments served of the blocks that lie there, and lay there before them."""
+        """Return fragments served of the blocks that lie there, and lay there before them."""

@@ -112,7 +112,7 @@ class ControllerProcess:
         return {worker.name: [known_as(key) for key in worker.pool.there] for worker in self.workers}
 
     def results(self) -> dict[str, Any]:
-        """Sums over all switches, then each switch."""
+        """Return sums over all switches, then each switch."""
         totals = add_up(
             [part for worker in self.workers for part in (worker.pool.counts, worker.session.costs)]
         )
@@ -247,7 +247,7 @@ def _switch_results(worker: SwitchWorker) -> dict[str, Any]:
 
 
 def _named(packets: Iterable[int]) -> dict[str, int]:
-    """Packets by the name of what became of them, without the zeros."""
+    """Return the packets by the name of what became of them, without the zeros."""
     return {name: count for name, count in zip(OUTCOME_NAMES, packets, strict=True) if count}
 
 

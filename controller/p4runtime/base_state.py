@@ -104,7 +104,7 @@ def _port_entries(program: Program, port: Port) -> Iterator[Any]:
 
 
 def _meters(program: Program, config: SwitchConfig) -> Iterator[Any]:
-    """The rates of each port. Meters always exist, so these are modifications."""
+    """Yield the rates of each port. Meters always exist, so these are modifications."""
     for port in config.ports:
         limits = port.limits or DEFAULT_LIMITS.get(port.role, Limits())
         for meter, rate in (

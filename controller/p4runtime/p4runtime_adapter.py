@@ -103,7 +103,7 @@ class P4RuntimeAdapter:
         return blocks
 
     def read_hits(self, base_slots: Iterable[int]) -> dict[int, int]:
-        """Fragments served of the blocks that lie there; the outcomes come along."""
+        """Return fragments served of the blocks that lie there; the outcomes come along."""
         return self._read_counters(base_slots)
 
     def read_outcomes(self) -> None:
@@ -189,12 +189,12 @@ def _group_update(change: SetGroup) -> Any:
 
 
 def _match(block: bytes) -> tuple[bytes, bytes]:
-    """Tenant and key of a block in P4Runtime's form."""
+    """Return tenant and key of a block in P4Runtime's form."""
     return canonical(tenant_of(block)), _shortest(key_of(block))
 
 
 def _shortest(key: bytes) -> bytes:
-    """P4Runtime's form of a key, which has no zeros in front."""
+    """Return P4Runtime's form of a key, which has no leading zeros."""
     return key if key[0] else canonical(int.from_bytes(key, "big"))
 
 
@@ -205,7 +205,7 @@ def _key(entry: Any) -> bytes:
 
 
 def _whole_key(bitstring: bytes) -> bytes:
-    """A key from a server's form of it, which may lack zeros in front or have some more."""
+    """Return a key from a server's form of it, which may lack leading zeros or have more of them."""
     return bitstring[-KEY_BYTES:].rjust(KEY_BYTES, b"\0")
 
 

@@ -103,7 +103,7 @@ class SwitchClient:
         return codes
 
     def read(self, entities: Iterable[Any]) -> Iterator[Any]:
-        """Entities that match; nothing is buffered."""
+        """Yield the entities that match; nothing is buffered."""
         return self.read_all(p4runtime_pb2.ReadRequest(entities=entities))
 
     def read_all(self, request: p4runtime_pb2.ReadRequest) -> Iterator[Any]:
@@ -193,7 +193,7 @@ class SwitchClient:
 
 
 def _update_codes(error: Any, updates: int) -> list[int]:
-    """The code of each update, UNKNOWN without details (P4Runtime, "Error Reporting Messages")."""
+    """Return the code of each update, UNKNOWN without details (P4Runtime, "Error Reporting Messages")."""
     details = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
     status = status_pb2.Status()
     status.ParseFromString(details)

@@ -43,6 +43,6 @@ def ensure_pipeline(client: SwitchClient, p4info: Any, device_config: Path, now_
 
 
 def program_hash(p4info: Any, program: bytes) -> int:
-    """32 bits that tell programs apart."""
+    """Return a hash of 32 bits that identifies a program."""
     text = p4info.SerializeToString(deterministic=True) + program
     return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big")

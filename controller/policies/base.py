@@ -73,11 +73,11 @@ class Policy(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Blocks in the pool."""
+        """Return the number of blocks in the pool."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Key]:
-        """Keys of the blocks in the pool."""
+        """Iterate over the keys of the blocks in the pool."""
 
     @abstractmethod
     def miss(self, event: Miss) -> Sequence[Decision]:
@@ -163,7 +163,7 @@ class QueuePolicy(Policy):
         return decisions[:-1] if decisions else (Evict(event.key),)
 
     def _admit(self, key: Key, count: int, fragments: int) -> Sequence[Decision]:
-        """The block enters, and as many leave for it as have to; nothing if that is not enough."""
+        """Admit a block, and evict as many as have to leave for it; do nothing if that is not enough."""
         capacity, victims, slots = self.capacity, list[Key](), 0
         if not capacity.fits(fragments):
             for other in self._victims():

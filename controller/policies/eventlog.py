@@ -70,7 +70,7 @@ def to_line(event: Event) -> str:
 
 
 def read_events(lines: Iterable[str], name: str = "event log") -> Iterator[Event]:
-    """Events of a log; raises EventLogError with the line's number."""
+    """Yield the events of a log; raises EventLogError with the line's number."""
     for number, line in enumerate(lines, 1):
         if line.strip() and not _is_head(number, line):
             try:

@@ -60,7 +60,7 @@ def name_of(key: Key) -> str:
 
 
 def in_words(account: Account) -> list[str]:
-    """Sentences, the answer first."""
+    """Return the account as sentences, the answer first."""
     key = name_of(account.key)
     if not account.asked:
         where = (

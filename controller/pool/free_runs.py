@@ -29,11 +29,12 @@ class FreeRuns:
             self.give_back(0, slots)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """First slot and length of each run, in the order of slots."""
+        """Iterate over first slot and length of each run, in the order of slots."""
         return ((first, self._length[first]) for first in self._firsts)
 
     def take(self, length: int) -> int | None:
-        """First of so many consecutive slots, which are no longer free; None if there are none."""
+        """Take so many consecutive slots, which are no longer free; return the first, or None if there are
+        none."""
         at = bisect_left(self._lengths, length)
         if at == len(self._lengths):
             return None

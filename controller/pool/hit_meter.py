@@ -42,7 +42,7 @@ class HitMeter:
         """First slots of blocks that came since the last reading: no more than there are slots."""
 
     def slots(self) -> Iterator[int]:
-        """First slots whose counters should be read."""
+        """Yield the first slots whose counters should be read."""
         yield from self._readings
         yield from (base_slot for base_slot in self._left if base_slot not in self._readings)
 
@@ -67,10 +67,7 @@ class HitMeter:
         self._unsettled.clear()
 
     def read(self, counts: Mapping[int, int]) -> Iterator[tuple[bytes, int]]:
-        """Blocks that were asked for since the last reading, and how many times.
-
-        `counts` may leave out what has not changed.
-        """
+        """Yield the blocks that were asked for since the last reading, and how many times."""
         for base_slot, counted in counts.items():
             before, self._counted[base_slot] = self._counted.get(base_slot, 0), counted
             reading = self._readings.get(base_slot)

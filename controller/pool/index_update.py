@@ -79,7 +79,8 @@ class IndexUpdate:
         released: dict[bytes, Slots],
         outcome: UpdateOutcome,
     ) -> list[_Newcomer]:
-        """Slots for those that come: free ones first, then those of who leaves, who are `released`."""
+        """Give slots to those that come: free ones first, then those of blocks that leave, which are
+        `released`."""
         leavers = iter(leaving.items())
         newcomers = []
         for key, fragments in coming.items():

@@ -39,7 +39,8 @@ class KnownBlocks:
         return self._blocks.get(key)
 
     def report(self, miss: HotMiss) -> int:
-        """Remember a report; the replies since the one before it (counts are halved now and then)."""
+        """Remember a report; return the replies since the one before it (counts are halved now and
+        then)."""
         block = miss.block
         before = self._blocks.pop(block, None)
         if before is not None and miss.is_expected and not before.is_expected:

@@ -173,7 +173,7 @@ class Push:
                 prefix.group = frozenset()
 
     def due(self, now_s: float, resident: Mapping[bytes, Slots]) -> Iterator[PushFragment]:
-        """Fragments to push now, within the bound of what may be on its way."""
+        """Yield the fragments to push now, within the bound of what may be on its way."""
         self._plan(now_s, resident)
         while self._jobs and self._pace.room(now_s):
             key, root, parent, fragment = self._jobs.popleft()
@@ -229,7 +229,8 @@ class Push:
 
 
 def _name(key: bytes, fingerprint_: int) -> int:
-    """A fingerprint with the tenant of `key` before it: nobody can subscribe to another tenant's prefix."""
+    """Return a fingerprint with the tenant of `key` before it: nobody can subscribe to another tenant's
+    prefix."""
     return tenant_of(key) << 32 | fingerprint_
 
 

@@ -31,7 +31,7 @@ class Quota:
         self._held: dict[int, _Held] = {}
 
     def held(self) -> dict[int, int]:
-        """Blocks by tenant; from any thread."""
+        """Return the number of blocks by tenant; any thread may call it."""
         return {tenant: len(held.blocks) for tenant, held in list(self._held.items())}
 
     def entered(self, key: bytes, fragments: int) -> None:

@@ -34,7 +34,7 @@ class ResidualValue:
         self._backlogs.report(home, wait_s, now_s)
 
     def link_bit_s(self, home: IPv4Address) -> float:
-        """Rate of a home's link at real scale."""
+        """Return rate of a home's link at real scale."""
         return self._links_bit_s.get(home, self._link_bit_s)
 
     def is_idle(self, home: IPv4Address, now_s: float) -> bool:

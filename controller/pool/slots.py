@@ -54,7 +54,7 @@ class SlotAllocator:
         return len(self._highest) - self._free.total
 
     def allocate(self, fragments: int) -> Slots | None:
-        """Slots for one block; None if no so many consecutive ones are free."""
+        """Allocate slots for one block; return None if too few consecutive ones are free."""
         first = self._free.take(fragments)
         if first is None:
             return None
@@ -98,10 +98,8 @@ class SlotAllocator:
                 self._highest[slot] = max(self._highest[slot], generation)
 
     def in_the_way(self, fragments: int, may_go: Callable[[Slots], bool]) -> list[Slots]:
-        """Owners of the fewest slots without which there were so many consecutive free ones; [] for none.
-
-        Looks at every owner: for the rare case that the slots in use are not too many, but badly placed.
-        """
+        """Return the owners of the fewest slots without which enough consecutive slots were free; [] if there
+        are none."""
         owners = [self._owners[first] for first in sorted(self._owners)]
         begins = [0, *(owner.base_slot + owner.fragments for owner in owners)]
         ends = [*(owner.base_slot for owner in owners), len(self._highest)]

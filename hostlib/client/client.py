@@ -103,8 +103,8 @@ class Client:
         return self._exchange.backlogs.wait_s(home, self._exchange.loop.time())
 
     def outstanding(self, expected: int = 1) -> Counter[str]:
-        """Fragments of blocks being fetched that have not come yet, by home; a block whose length is not
-        known yet counts as `expected`."""
+        """Return fragments of blocks being fetched that have not come yet, by home; a block whose length is
+        not known yet counts as `expected`."""
         waiting: Counter[str] = Counter()
         for fetch in self._fetches.active.values():
             waiting[fetch.homes[0]] += fetch.missing if fetch.content else expected

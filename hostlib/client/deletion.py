@@ -283,7 +283,8 @@ class Deletions:
         takes: Callable[[wire.Message], bool],
         patience_s: float = PATIENCE_S,
     ) -> wire.Message | None:
-        """The answer of a storage node or the controller; None if the list says by now that it is down."""
+        """Return the answer of a storage node or the controller; None if the list says by now that it is
+        down."""
         question = _Question(self._exchange.new_future(key), self._exchange.numbers.next, takes)
         place = (node, key)
         self._questions.setdefault(place, []).append(question)

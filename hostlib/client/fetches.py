@@ -273,7 +273,8 @@ class Fetches:
             self._nowhere(fetch)
 
     def _asked_there(self, message: wire.Message, address: str) -> Fetch | None:
-        """The fetch with a request in flight that is what this reply echoes, past the pool or not."""
+        """Return the fetch under way whose request this reply echoes, past the pool or not; None if there is
+        none."""
         fetch = self.active.get(message.key)
         if (
             fetch is not None
@@ -289,7 +290,8 @@ class Fetches:
         return None
 
     def _awaited(self, message: wire.Message) -> tuple[Fetch, Request[Fetch]] | None:
-        """The request that a value answers; a request past the pool takes only a reply from past the pool."""
+        """Return the request that a value answers. A request past the pool takes only a reply from past the
+        pool."""
         fetch = self.active.get(message.key)
         if fetch is not None and message.fragment < len(fetch.requests):
             request = fetch.requests[message.fragment]
@@ -418,7 +420,7 @@ class Fetches:
         bodies.clear()
 
     def _encode(self, requests: list[Request[Any]], at: int, sequence: int, now_s: float) -> list[bytes]:
-        """The GETs of those requests from a place on that belong to fetches."""
+        """Encode the GETs of the requests from index `at` on that belong to fetches."""
         return self.core.encode_gets(requests, at, Fetch, sequence, now_s, self.tenant, self.epoch)
 
     def _too_long(self, fetch: Fetch) -> None:

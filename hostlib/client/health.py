@@ -78,8 +78,8 @@ class Health:
         return list(self._suspects)
 
     def reads(self, key: bytes) -> tuple[list[str], bool]:
-        """Homes to ask for a key, best first, and whether one that may hold it is left out as it does not
-        answer.
+        """Return homes to ask for a key, best first, and whether one that may hold it is left out as it does
+        not answer.
 
         Those are the first R that are up, and behind them those before the last of these that are only
         joining. If none of the key's homes is up, all others follow, as any of them may have been given the
@@ -175,7 +175,7 @@ class Health:
     def judge(
         self, oldest_s: Mapping[str, float], wait_s: Callable[[str], float], now_s: float
     ) -> tuple[list[str], list[str]]:
-        """Homes to be asked for a sign of life, and homes that are suspected from now on.
+        """Return homes to be asked for a sign of life, and homes that are suspected from now on.
 
         `oldest_s`: by home, since when something has been in flight to it; `wait_s(home)`: what is left of
         the work that it last said waits there.
@@ -197,7 +197,7 @@ class Health:
         return asked, dead
 
     def probes(self, now_s: float) -> list[str]:
-        """Suspected homes whose turn it is to be asked for a sign of life."""
+        """Return suspected homes whose turn it is to be asked for a sign of life."""
         due = [home for home, suspect in self._suspects.items() if now_s >= suspect.next_probe_s]
         for home in due:
             suspect = self._suspects[home]

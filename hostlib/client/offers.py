@@ -120,7 +120,7 @@ class Offers:
         return puts
 
     def _head(self, leg: Leg, again: bool) -> tuple[wire.Message, list[Leg]]:
-        """A PUT without what differs between fragments, and the other homes that it goes to."""
+        """Return a PUT without what differs between fragments, and the other homes that it goes to."""
         offer = leg.offer
         flags = wire.FLAG_DURABLE if offer.durable else 0
         numbers = [0, 0, 0]

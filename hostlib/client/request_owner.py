@@ -40,7 +40,7 @@ class RequestOwner(Protocol):
         """End a transfer that has taken as long as it may."""
 
     def datagrams(self, requests: Sequence[Request[Any]], sequence: int, now_s: float) -> list[bytes]:
-        """Requests as they are sent now, numbered from `sequence` on."""
+        """Return requests as they are sent now, numbered from `sequence` on."""
 
     def retried(self, request: Request[Any]) -> None:
         """The request was not answered in time, and is queued again."""

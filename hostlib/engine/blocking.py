@@ -102,7 +102,7 @@ class BlockingObjects:
         return self.begin_store(items).result()
 
     def stats(self) -> dict[str, Any]:
-        """Counters of pool and socket."""
+        """Return counters of pool and socket."""
 
         async def report() -> dict[str, Any]:
             return self._objects.stats.report() | {"endpoint": self._client.endpoint_report()}
@@ -212,7 +212,7 @@ class BlockingPool(BlockingObjects):
 
     @staticmethod
     def _read(block: Block) -> Block:
-        """A block whose objects are copied; one that the engine has taken back says so again later."""
+        """Return a block whose objects are copied. One that the engine has taken back says so again later."""
         items = block() if callable(block) else block
         return items if items is not None else lambda: None
 

@@ -238,7 +238,7 @@ class LargeObjects:
 
 
 async def _digest(content: memoryview) -> bytes:
-    """A `Manifest`'s digest; other tasks go on meanwhile."""
+    """Return a `Manifest`'s digest; other tasks go on meanwhile."""
     parts = Manifest(len(content), PART_BYTES, b"").cut(content)
     digests = [b""] * len(parts)
 

@@ -224,7 +224,7 @@ class Notes:
 
 
 def _name(content: bytes) -> str:
-    """The name in a slot; empty for what is none."""
+    """Return the name in a slot; empty for what is none."""
     try:
         return content.decode() if len(content) <= MAX_NAME_BYTES else ""
     except UnicodeDecodeError:

@@ -77,7 +77,7 @@ class NodeClient:
         return self._client is None or self._client.is_answering
 
     def endpoint_report(self) -> dict[str, int]:
-        """Counters of the socket; nothing where another process has it."""
+        """Return the counters of the socket; none if another process has it."""
         return self._endpoint.stats.report() if self._endpoint is not None else {}
 
     async def open(self) -> BlockClient:
@@ -167,7 +167,7 @@ class NodeClient:
         raise ConfigError(self._silent())
 
     async def _serve(self) -> BlockClient | None:
-        """Become the process that has the client; None where there is one."""
+        """Become the process that has the client; return None where there is one."""
         config = self._config
         try:
             server = await asyncio.start_unix_server(self._on_guest, self._path, start_serving=False)

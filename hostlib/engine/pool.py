@@ -198,7 +198,7 @@ class KvPool(ObjectPool):
         return next((number for number, one in enumerate(held) if not one), len(held))
 
     def block_size(self, block: Block) -> int:
-        """Length of a block's objects together in bytes."""
+        """Return length of a block's objects together in bytes."""
         return self._space.block_bytes if callable(block) else sum(item.size for item in block)
 
     async def _store_block(

@@ -65,7 +65,7 @@ class PrefixSearch:
                 self._there[shard] = max(self._there[shard], block + 1)
 
     def _next_places(self) -> list[ObjectPlace]:
-        """The questions of the next wave; none if all is known."""
+        """Return the questions of the next wave; none if all is known."""
         open_shards = [shard for shard, there in enumerate(self._there) if there < self._end]
         wave = self._wave if self._waves else FIRST_WAVE
         if sum(self._end - self._there[shard] for shard in open_shards) <= wave:

@@ -52,7 +52,7 @@ class Room:
 
     @asynccontextmanager
     async def held(self, size: int) -> AsyncIterator[None]:
-        """Room while the body runs."""
+        """Hold room while the body runs."""
         await self.take(size)
         try:
             yield

@@ -319,7 +319,7 @@ class Guest:
         return await self._ask(block, {"do": "get", "block": block_fields(block), "room": room}, size)
 
     async def _ask(self, block: BlockRef, said: dict[str, Any], size: int = 0, body: Buffer = b"") -> Frame:
-        """The answer; `size` is what the request and its answer hold in memory, in bytes."""
+        """Return the answer; `size` is what the request and its answer hold in memory, in bytes."""
         async with self._room.held(size):
             if self.is_over:
                 raise TransferTimeoutError(block.key, GONE)

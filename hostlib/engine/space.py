@@ -130,7 +130,7 @@ class KvSpace:
         return replace(self, generation=secrets.token_hex(GENERATION_BYTES))
 
     def block_keys(self, seal: Seal, token_ids: Sequence[int], salt: bytes = b"") -> Iterator[bytes]:
-        """Names of a prompt's whole blocks; `salt` is what else the KV depends on (an adapter)."""
+        """Yield the names of a prompt's whole blocks; `salt` is what else the KV depends on (an adapter)."""
         chain = KeyChain(self, seal, salt)
         for start in range(0, len(token_ids) - self.block_tokens + 1, self.block_tokens):
             yield chain.extend(token_ids[start : start + self.block_tokens])
@@ -173,7 +173,7 @@ class KeyChain:
 
 
 def _packed(token_ids: Sequence[int]) -> bytes:
-    """Token ids as little-endian 64-bit numbers."""
+    """Return token ids as little-endian 64-bit numbers."""
     numbers = array("q", token_ids)
     if sys.byteorder == "big":
         numbers.byteswap()
@@ -181,7 +181,7 @@ def _packed(token_ids: Sequence[int]) -> bytes:
 
 
 def _parse(descriptor: bytes) -> dict[str, Any]:
-    """Another's parameters; they come from the network, so anything may be in there."""
+    """Return the parameters in a descriptor, which comes from the network, so anything may be in there."""
     known = {field.name for field in fields(KvSpace)}.difference(_NOT_COMPARED)
     try:
         given = json.loads(descriptor)

@@ -59,7 +59,7 @@ class _Arrivals:
         heapq.heapify(self._due)
 
     async def next(self) -> Arrival:
-        """The request that comes next, when it comes."""
+        """Wait for the next request, and return it."""
         while True:
             wait_s = self._due[0][0] - self._loop.time() if self._due else None
             if wait_s is not None and wait_s <= 0.0:

@@ -43,7 +43,7 @@ class Chunks:
     """Tier by place in the chain; places that are missing are computed by themselves."""
 
     def alone(self, plan: BlendPlan) -> list[int]:
-        """Places of the plan that nobody had."""
+        """Return places of the plan that nobody had."""
         return [place for place in plan.places if place not in self.sources]
 
 

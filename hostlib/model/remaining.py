@@ -116,7 +116,7 @@ class Prefill:
 
 
 def prefix_blocks(chain: Sequence[Block], sources: Mapping[bytes, str]) -> int:
-    """Blocks from the first on that are there."""
+    """Return the number of blocks from the first on that are there."""
     for at, block in enumerate(chain):
         if block.key not in sources:
             return at

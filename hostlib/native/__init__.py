@@ -86,7 +86,7 @@ class Core(Protocol):
         """Answer a run of GETs for blocks in DRAM."""
 
     def new_requests(self, owner: Any, first: int, end: int, /) -> list[lane.Request[Any]]:
-        """Requests for fragments from the first to before the last."""
+        """Make requests for the fragments `range(first, end)`."""
 
     def drop(self, requests: list[lane.Request[Any]], /) -> None:
         """Drop requests whose answers nobody wants any more."""

@@ -98,8 +98,7 @@ class FlowWindow:
         self._opening = False
 
     def restart(self, now_s: float) -> bool:
-        """Something is asked for, and nothing was in flight; return whether what was learned of the home's
-        load has aged."""
+        """Ask again after nothing was in flight; return whether what was learned of the home's load has aged."""
         aged = now_s - self._heard_s >= self._idle_s
         if aged:
             self.window = self._initial

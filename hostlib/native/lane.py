@@ -135,7 +135,7 @@ class Lane(FlowWindow, Generic[Owner]):
             self._waiting.appendleft(request)
 
     def take(self, now_s: float, room: int | None = None) -> list[Request[Owner]]:
-        """Requests to transmit now, at most `room`."""
+        """Return requests to transmit now, at most `room`."""
         taken: list[Request[Owner]] = []
         while self._waiting and self._waiting[0].done:
             self._waiting.popleft()

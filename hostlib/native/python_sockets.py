@@ -108,7 +108,7 @@ def _read_ancillary(ancillary: list[tuple[int, int, bytes]]) -> tuple[int, int]:
 
 
 def _cut(room: memoryview, begin: int, length: int, segment_bytes: int) -> list[Buffer]:
-    """Views of what one call has received, which may be several datagrams."""
+    """Cut what one call has received into its datagrams, as views."""
     end = begin + length
     return [
         room[start : min(start + segment_bytes, end)]

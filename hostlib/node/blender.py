@@ -58,7 +58,8 @@ class Blender:
         gpu_wait_s: float,
         arrived: Callable[[FetchedBlock], None],
     ) -> Chunks | None:
-        """Come by the chunks behind the prefix; None: there are none, or computing exactly is sooner."""
+        """Fetch or compute the chunks behind the prefix; None if there are none, or computing exactly is
+        sooner."""
         plan = self.blending.plan(request, prefix_blocks)
         if plan is None:
             return None
@@ -81,7 +82,7 @@ class Blender:
         return had
 
     async def _get(self, block: BlockRef) -> FetchedBlock | None:
-        """None where it can't be had, for whatever reason: it is computed then."""
+        """Fetch a chunk; None if it can't be had, for whatever reason: it is computed then."""
         try:
             return await self.client.get(block)
         except TransferError:

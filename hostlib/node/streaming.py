@@ -94,6 +94,6 @@ class Streaming:
 
 
 def _leveled(chain: Sequence[BlockRef], depth: int, level: int) -> BlockRef:
-    """A block of a chain at a level; its parent is at the same."""
+    """Return a block of a chain at a level; its parent is at the same level."""
     parent = fingerprint(level_key(chain[depth - 1].key, level)) if depth else 0
     return chain[depth]._replace(key=level_key(chain[depth].key, level), parent=parent)

@@ -113,7 +113,7 @@ class ClusterState:
         pool.difference_update(keys_in(message, "gone"))
 
     def pooled_blocks(self) -> int:
-        """Blocks in the pools of all switches."""
+        """Return the number of blocks in the pools of all switches."""
         return sum(map(len, self._pools.values()))
 
     def _pooled(self, key: bytes) -> bool:

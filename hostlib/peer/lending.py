@@ -105,7 +105,8 @@ class Lending:
         self._leave()
 
     def _located(self, missing: Sequence[BlockRef], answer: dict[str, Any]) -> list[BlockRef]:
-        """Raises LineError for what is no answer to that."""
+        """Return the blocks with the nodes that an answer names; raises LineError for what is no answer to
+        that."""
         now_s = self._loop.time()
         try:
             nodes: list[str] = list(answer["nodes"])

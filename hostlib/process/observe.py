@@ -37,7 +37,8 @@ class Histogram:
         self._sum_s += duration_s
 
     def report(self) -> dict[str, Any]:
-        """Bounds in seconds, counts up to and with each bound (the last: of all), and the sum in seconds."""
+        """Return bounds in seconds, counts up to and with each bound (the last: of all), and the sum in
+        seconds."""
         return {"bounds_s": BOUNDS_S, "up_to": list(accumulate(self._counts)), "sum_s": self._sum_s}
 
 

@@ -50,7 +50,7 @@ class KvFile:
         return len(self._index)
 
     def __call__(self, key: bytes, block_bytes: int) -> bytes:
-        """The content of a block; ConfigError for one that the file does not have, or has in another size."""
+        """Return the content of a block; ConfigError if the file does not have it, or has it in another size."""
         index = self._index.get(key)
         if index is None or block_bytes != self.block_bytes:
             raise ConfigError(f"{self._path} has no block {key.hex()} of {block_bytes} bytes")

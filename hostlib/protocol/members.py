@@ -226,9 +226,12 @@ def hello(
     probe: int = 0,
     suspects: Iterable[str] = (),
 ) -> wire.Message:
-    """I am here. A storage node that is not `caught_up` still copies what it missed (the flag HELD says that
-    it did); `probe` is the number of the last MEMBERS that reached it. A node names the storage nodes that it
-    suspects to be dead, by address."""
+    """Return a HELLO. Its flag HELD says that a storage node is `caught_up`; else it still copies what it
+    missed.
+
+    `probe` is the number of the last MEMBERS that reached the sender. A node names the storage nodes that it
+    suspects to be dead, by address.
+    """
     flags = wire.FLAG_HELD if caught_up else 0
     return wire.Message(
         wire.OP_HELLO, _NO_KEY, 0, 0, flags, members.epoch, probe, tenant=tenant,

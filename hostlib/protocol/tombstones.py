@@ -135,9 +135,9 @@ class Tombstones:
         return any(stone.deletes(write, first_tag) for stone in self._deleted_s.get(place, ()))
 
     def add(self, stone: Tombstone, deleted_s: float, source: str = "") -> bool:
-        """Remember one that the host with the address `source` sent.
+        """Remember a tombstone that the host with the address `source` sent.
 
-        False if it is known, or was deleted so long ago that it is forgotten.
+        Returns False if it is known, or was deleted so long ago that it is forgotten.
         """
         if abs(self.wall_s() - self._expired_s) >= EXPIRE_EVERY_S:
             self._expired_s = self.wall_s()

@@ -364,5 +364,5 @@ def fingerprint(key: bytes) -> int:
 
 
 def fragment_count(block_bytes: int) -> int:
-    """Fragments that a block of `block_bytes` travels in; at least one."""
+    """Return the number of fragments that a block of `block_bytes` travels in; at least one."""
     return max(1, -(-block_bytes // VALUE_BYTES))

@@ -410,7 +410,7 @@ class CatchUp:
         fragments: int = 0,
         write: int = 0,
     ) -> wire.Message | None:
-        """The reply, None if there is none after some tries."""
+        """Return the reply, None if there is none after some tries."""
         key = (peer, op | flags & LIST_FLAGS, place, fragment)
         future: asyncio.Future[wire.Message | None] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[key] = self._numbers.next, future

@@ -37,7 +37,7 @@ class Deaths:
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        """While the library is at work."""
+        """Record what kills the process while the library is at work."""
         if self._file is None:
             yield
             return

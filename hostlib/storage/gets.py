@@ -95,7 +95,7 @@ class Gets:
         return self._answer(address, place, message, backlog_ms)
 
     def _wait(self, address: str, place: Place, message: wire.Message) -> bool:
-        """The GET waits for its block, and what follows that in the chain is read next; False if too much
+        """Have a GET wait for its block, and read ahead what follows in the chain; return False if too much
         waits."""
         is_first = self._waiting.add(address, message)
         if is_first:
@@ -125,7 +125,7 @@ class Gets:
             self._transport.send(address, replies)
 
     def _answer(self, address: str, place: Place, message: wire.Message, backlog_ms: int) -> list[bytes]:
-        """The replies to a GET, encoded: several to a switch's own, for its slots."""
+        """Return the replies to a GET, encoded: several to a switch's own, for its slots."""
         block = self._store.get(place)
         flags = message.flags & ECHOED_FLAGS
         if block is not None:

@@ -147,7 +147,7 @@ def _record(lifetime: Lifetime) -> bytes:
 
 
 def _read(name: bytes, record: bytes) -> Lifetime | None:
-    """The lifetime in a record; None for a damaged one."""
+    """Return the lifetime in a record; None for a damaged one."""
     said = said_in_note(name, record)
     try:
         stone = stone_of(name, ENDS)

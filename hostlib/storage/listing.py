@@ -76,7 +76,7 @@ class Listing:
             self._task = None
 
     async def _answer(self, address: str, message: Message) -> float:
-        """Returns what it costs, in seconds, about."""
+        """Answer a LIST; return about how many seconds that costs."""
         start = Place(message.tenant, message.key)
         if message.flags & LIST_FLAGS:
             return await self._answer_stones(address, message, start)

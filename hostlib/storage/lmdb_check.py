@@ -154,7 +154,7 @@ class _Check:
                     self._record(number, page, at, take)
 
     def _page(self, number: int, kind: int) -> tuple[bytes, list[int]]:
-        """A page of a tree, and where its nodes are."""
+        """Return a page of a tree, and where its nodes are."""
         self._use(number)
         size = self._meta.page_bytes
         page = self._read(number * size, size)

@@ -140,5 +140,5 @@ class Puts:
 
 
 def _held(is_new: bool) -> int:
-    """Flags of the acknowledgement of a PUT whose block is here now."""
+    """Return flags of the acknowledgement of a PUT whose block is here now."""
     return wire.FLAG_HELD | (wire.FLAG_CREATED if is_new else 0)

@@ -62,7 +62,7 @@ class SsdReader:
         return self._read_s(sum(min(own, queue.bytes) for queue in self._queues.values()))
 
     def waiting(self, tenant: int) -> int:
-        """Blocks of the tenant that were asked for."""
+        """Return the number of blocks of the tenant that were asked for."""
         return len(self._queues[tenant].places) if tenant in self._queues else 0
 
     def ask(self, place: Place) -> None:
@@ -106,7 +106,7 @@ class SsdReader:
             self._timer = loop.call_later(self._read_s(length), self._finish, place)
 
     def _next_asked(self) -> Place | None:
-        """The first of the tenant that has read least."""
+        """Return the first block of the tenant that has read least."""
         if not self._queues:
             return None
         queue = min(self._queues.values(), key=lambda queue: queue.read_bytes)

@@ -202,7 +202,7 @@ def read_keys(path: Path) -> list[bytes]:
 
 
 def read_preload(path: Path) -> list[tuple[bytes, int | None]]:
-    """Keys, and the lengths of those that have one; ConfigError says file, line and reason."""
+    """Return keys, and the lengths of those that have one; ConfigError says file, line and reason."""
     blocks: list[tuple[bytes, int | None]] = []
     try:
         with path.open(encoding="ascii") as lines:

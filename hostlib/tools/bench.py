@@ -51,7 +51,7 @@ def bench_keys(count: int) -> list[bytes]:
 
 
 def cpu_times() -> tuple[float, float]:
-    """CPU seconds of this process until now: all, and the kernel's part."""
+    """Return CPU seconds of this process until now: all, and the kernel's part."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime, used.ru_stime
 

@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _damaged(datagram: bytes, chance: random.Random) -> bytes:
-    """Often as it was; else another byte, another length, or noise."""
+    """Return a datagram as it was, as a rule; else with another byte, another length, or noise."""
     match chance.randrange(12):
         case 0:
             changed = bytearray(datagram)

@@ -123,7 +123,7 @@ class LearnedValue:
         self._hold(block)
 
     def _cheapest(self) -> tuple[float, Block] | None:
-        """The lowest value held, and the block to evict for it: the last leaf behind it, as a rule.
+        """Return the lowest value held, and the block to evict for it: the last leaf behind it, as a rule.
 
         Of a column the oldest or the youngest: the index rises with age, then falls.
         """

@@ -135,8 +135,11 @@ class Reuse(Policy):
         self._worth.home_load(event.home, event.wait_s, event.link_bit_s)
 
     def explain(self, key: Key, tenant: int | None = None) -> Account:
-        """Why the block is in the pool or not; `explain.in_words` makes sentences of it. Of a block that is
-        not in the pool one has to say whose it is: else it is taken for that of who asked last."""
+        """Explain why the block is in the pool or not; `explain.in_words` makes sentences of it.
+
+        A block that is not in the pool is assumed to be of the tenant that asked last, unless the caller
+        names another.
+        """
         tenancy = self._tenancy(key, tenant)
         asker = self._tenant if tenancy is None else tenancy.tenant
         appraiser = self._appraiser_for(asker)
@@ -198,7 +201,7 @@ class Reuse(Policy):
         )
 
     def _asked_by(self, tenant: int, key: Key) -> Appraiser:
-        """The appraiser of a block for which a tenant asks."""
+        """Return the appraiser of a block for which a tenant asks."""
         shares = self._shares
         if shares is None and not len(self) and not self._first.core.known():
             self._tenant = tenant  # the first to ask for anything
@@ -272,7 +275,7 @@ class Reuse(Policy):
         return (*leaving, Admit(key))
 
     def _victim(self, fragments: int) -> Key | None:
-        """The block to evict next; None where all are pinned."""
+        """Return the block to evict next; None where all are pinned."""
         if self._shares is None:
             return self._least(self._first, self._tenant)
         giver = self._shares.giver(self._tenant, fragments)

@@ -174,10 +174,8 @@ class Learner:
     def learn(
         self, reuses: Floats, exposure: Floats, passed: Floats, ticks: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Counts faded by `ticks`, and the index and the chance of reuse that follow: [class, bucket].
-
-        `passed` is how many blocks were in a bucket until they were too old for it.
-        """
+        """Learn from the counts. Return the counts faded by `ticks`, the index, and the chance of reuse:
+        [class, bucket]."""
         usual = self._usual_blocks
         fade = math.exp(-ticks / self._fade_ticks)
         reuses, exposure = reuses * fade, exposure * fade
@@ -194,33 +192,38 @@ def _table() -> list[list[float]]:
 
 
 def _told(reuses: Floats, exposure: Floats, passed: Floats) -> Floats:
-    """Exposure of each class at ages that its blocks have passed, or were reused at, and at the last, which
-    has no end; 0 at others. If all counts, 2 % less is saved in `flood` with 1,000 and 3,000 blocks."""
+    """Return the exposure of each class at the ages that its blocks have passed, or were reused at, and at
+    the last, open age.
+
+    It is 0 at other ages. If all exposure counted, 2 % less would be saved in `flood` with 1,000 and 3,000
+    blocks.
+    """
     told: Floats = np.where((passed + reuses > 0) | _IS_LAST, exposure, 0.0)
     return told
 
 
 def _hazards(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
-    """Hazard per tick by class and bucket: that of its group, times what it is of that at ages near."""
+    """Return the hazard per tick by class and bucket: that of its group, times the ratio of both at ages
+    near."""
     hazard: Floats = _of_groups(_by_group(reuses), _by_group(exposure), prior_reuses)[_GROUP_OF]
     of_group = (_near(reuses) + CLASS_PRIOR_REUSES) / (_near(exposure * hazard) + CLASS_PRIOR_REUSES)
     return hazard * of_group
 
 
 def _by_group(counts: Floats) -> Floats:
-    """Counts of all classes of a group in one."""
+    """Return counts of all classes of a group in one."""
     summed: Floats = np.add.reduceat(counts, _GROUPS)
     return summed
 
 
 def _near(counts: Floats) -> Floats:
-    """Counts of each age and of those before it, the farther the less."""
+    """Return counts of each age and of those before it, the farther the less."""
     near: Floats = counts @ _NEAR
     return near
 
 
 def _of_groups(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
-    """Hazard per tick by group and bucket, shrunk towards what its relation to all is at ages near."""
+    """Return hazard per tick by group and bucket, shrunk towards what its relation to all is at ages near."""
     of_all = _of_all(reuses.sum(0), exposure.sum(0), prior_reuses)
     near, expected = _near(reuses), _near(exposure * of_all)
     relative = (near + CLASS_PRIOR_REUSES) / (expected + CLASS_PRIOR_REUSES)
@@ -234,7 +237,7 @@ def _of_groups(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
 
 
 def _of_all(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
-    """Hazard per tick by bucket, of all classes together.
+    """Return hazard per tick by bucket, of all classes together.
 
     An age that nothing has reached yet is midway, in octaves, between what is assumed of any and what follows
     from the age before: what was assumed alone keeps the oldest blocks of a large pool for ever.
@@ -249,7 +252,7 @@ def _of_all(reuses: Floats, exposure: Floats, prior_reuses: float) -> Floats:
 
 
 def _best_hit_rate(hazard: Floats, risk: Floats) -> Floats:
-    """Highest rate of first hits per tick, [class, bucket], over all ages until which to hold on.
+    """Return highest rate of first hits per tick, [class, bucket], over all ages until which to hold on.
 
     All is relative to the beginning of the bucket from which a block is held on: of what few survive, a
     difference to what all would do is nothing but rounding.

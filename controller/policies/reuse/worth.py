@@ -119,7 +119,7 @@ class Worth:
                 self.steps[place] = round(exact)
 
     def _fetch_s(self, home: int, at_most_s: float) -> float:
-        """Mean time to fetch from a home; each time at most so much."""
+        """Return mean time to fetch from a home; each time at most so much."""
         transfer_s, total_s, reports = self._transfer_s(home), 0.0, 0.0
         shared = self._shared[self._rate(home)]
         weights = ((self._waits.get(home), 1.0), (shared, min(1.0, SHARED_WAITS / max(1, shared.total()))))

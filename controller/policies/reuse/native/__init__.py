@@ -93,7 +93,7 @@ class Core(Protocol):
         """Return the lowest value among what is wanted; None where there is room."""
 
     def known(self) -> int:
-        """Blocks that are remembered."""
+        """Return the number of blocks that are remembered."""
 
 
 MakeCore = Callable[[int, int, int, float, bool], Core]
