@@ -237,8 +237,7 @@ class Thresholds:
     """Times that a fragment is asked for."""
 
     def spare_blocks(self, whole_blocks: int) -> int:
-        """Return the number of blocks that a policy may not count on: newcomers lie there while those evicted are
-        reclaimed."""
+        """Return the number of blocks that a policy may not count on: newcomers need room during reclaims."""
         if self.eviction == "drop" or whole_blocks < 2:
             return 0
         return min(self.reclaims_in_flight, max(1, whole_blocks // 32))

@@ -61,7 +61,7 @@ class Deletions:
     it."""
 
     def __init__(self, first: int = 1) -> None:
-        """`first` is the number of the first deletion."""
+        """Make the deletions; `first` is the number of the first one."""
         self._switches: dict[str, Callable[[], None]] = {}
         """By name, what wakes its thread."""
         self._next = first
@@ -74,7 +74,7 @@ class Deletions:
         self._switches[switch] = wake
 
     def asked(self, switch: str, answer: Answer, now_s: float) -> None:
-        """A node has had a write deleted, and wants no pool to serve it."""
+        """Take note that a node has had a write deleted, and wants no pool to serve it."""
         message, owner = answer.message, answer.source
         write = Write(answer.block, message.content, message.fragments)
         with self._changing:
@@ -94,7 +94,7 @@ class Deletions:
             wake()
 
     def obeyed(self, switch: str, answer: Answer) -> None:
-        """A switch has forgotten a write."""
+        """Take note that a switch has forgotten a write."""
         message = answer.message
         with self._changing:
             deletion = self._under_way.get(message.sequence)

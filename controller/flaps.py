@@ -26,7 +26,7 @@ class Flaps:
         """How often, and when last."""
 
     def fell(self, address: str, now_s: float) -> None:
-        """It was up, and says that it missed something."""
+        """Count a fall of a storage node: it was up, and says that it missed something."""
         count, at_s = self._falls.get(address, (0, now_s))
         self._falls[address] = (count + 1 if now_s - at_s < CALM_S + self._wait_s(count) else 1), now_s
 

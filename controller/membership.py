@@ -73,8 +73,8 @@ class Membership:
     """One list for all switches; the workers of several may call it."""
 
     def __init__(self, stores: Iterable[IPv4Address], replicas: int, epoch: int) -> None:
-        """`epoch` is that of the first list, see `first_epoch`; if storage nodes know a higher one, it is
-        corrected."""
+        """Make the membership. `epoch` is that of the first list, see `first_epoch`; if storage nodes know a
+        higher one, it is corrected."""
         listed = Members.of(map(str, stores), replicas)
         self.members = Members(epoch, replicas, _all_joining(listed))
         self._own_from = epoch
@@ -96,7 +96,7 @@ class Membership:
         self._lock = threading.Lock()
 
     def hello(self, answer: Answer, now_s: float) -> None:
-        """A host is there; the switch has checked that it is whom it says."""
+        """Take a host's HELLO; the switch has checked that it is the host that it says."""
         source = str(answer.source)
         with self._lock:
             self.counts_heartbeats = True
@@ -141,7 +141,7 @@ class Membership:
         return bool(why)
 
     def out_of_sight(self, hosts: Iterable[IPv4Address]) -> None:
-        """Their switch can't be heard: their silence says nothing until they are heard again."""
+        """Ignore the silence of hosts whose switch can't be heard, until they are heard again."""
         with self._lock:
             for host in hosts:
                 self._heard_s.pop(str(host), None)
@@ -226,7 +226,7 @@ class Membership:
         return self._ways.is_bad(member.address, in_doubt, now_s) and others >= self.members.replicas
 
     def _follow(self, epoch: int) -> None:
-        """An earlier controller got further, or this machine's clock was set back."""
+        """Go on from a later list: an earlier controller got further, or the clock was set back."""
         self._own_from = next_epoch(epoch)
         self._replace(Members(self._own_from, self.members.replicas, _all_joining(self.members)))
 

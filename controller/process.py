@@ -51,7 +51,7 @@ class ControllerProcess:
     """One run of the controller, from ready to stop. Use as a context manager: it closes the event logs."""
 
     def __init__(self, config: Config, event_logs: Path | None = None) -> None:
-        """Raises ConfigError or P4InfoError."""
+        """Make the controller. Raises ConfigError or P4InfoError."""
         self._config = config
         self._started_s = time.monotonic()
         self._stopping = threading.Event()

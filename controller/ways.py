@@ -76,7 +76,7 @@ class Way:
         """When an answer or a HELLO came, and how late it was."""
 
     def heard(self, now_s: float) -> None:
-        """A HELLO comes, one in HEARTBEAT_S or more often."""
+        """Take note of a HELLO; one comes in HEARTBEAT_S, or more often."""
         late_s = now_s - self._heard_s - HEARTBEAT_S
         if 0 < late_s <= MOST_PATIENCE_S:  # who was away was not late
             self._delays.append((now_s, late_s))
@@ -141,14 +141,14 @@ class Ways:
     """Paths to all storage nodes, by address."""
 
     def __init__(self, first: int) -> None:
-        """`first` is the number of the first probe."""
+        """Make the paths; `first` is the number of the first probe."""
         self._number = first % _SEQUENCES
         self._ways: dict[str, Way] = {}
         self._alarm_s = float("-inf")
         """Until when all are probed often."""
 
     def heard(self, address: str, answers: int, now_s: float) -> None:
-        """A storage node says HELLO, and which probe it heard last."""
+        """Take a HELLO of a storage node, which says which probe it heard last."""
         way = self._ways.setdefault(address, Way())
         if way.is_silent:
             way.is_silent = False
@@ -169,7 +169,7 @@ class Ways:
         return min(MOST_PATIENCE_S, PATIENCE * median_low(delays_s))
 
     def silent(self, address: str) -> None:
-        """It says none any more."""
+        """Note that a storage node says HELLO no more."""
         if address in self._ways:
             self._ways[address].is_silent = True
 
@@ -179,7 +179,7 @@ class Ways:
             self._ways[address].forget()
 
     def alarm(self, now_s: float) -> None:
-        """Something may be wrong: look closely."""
+        """Look closely, because something may be wrong."""
         self._alarm_s = now_s + ALARM_S
 
     def due_s(self, addresses: Iterable[str]) -> float:
@@ -246,7 +246,7 @@ class Doubts:
         """By node: when it said so, and the numbers of the storage nodes."""
 
     def heard(self, node: str, suspects: frozenset[int], now_s: float) -> None:
-        """A node says whom it suspects; the switch has checked that it is that node."""
+        """Take note of whom a node suspects; the switch has checked that it is that node."""
         self._suspected.pop(node, None)
         if suspects:
             if len(self._suspected) >= MAX_DOUBTERS:

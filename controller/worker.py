@@ -70,7 +70,8 @@ class SwitchWorker:
         switches: int = 1,
         deletions: Deletions | None = None,
     ) -> None:
-        """`switches`: how many this process looks after, so that counters are read at a pace it can bear."""
+        """Make a worker. `switches` is how many this process looks after, so that counters are read at a pace
+        it can bear."""
         self.name, self.session, self.pool = name, session, pool
         self._clocks = clocks or Clocks()
         self._hosts = tuple(hosts)
@@ -232,5 +233,5 @@ class SwitchWorker:
         return next_period_s(self._clocks.cpu_s() - began_s, self._switches)
 
     def _took_outcomes(self, now_s: float) -> None:
-        """They were read, alone or with the hits."""
+        """Note that outcomes were read, alone or with the hits."""
         self._next_outcomes_s = now_s + least_period_s(self._switches, OUTCOMES_PERIOD_S)

@@ -86,7 +86,7 @@ class Policy(ABC):
 
     @abstractmethod
     def hits(self, event: Hits) -> None:
-        """A block was asked for that was in the pool; it may have left since."""
+        """Note that a block was asked for that was in the pool; it may have left since."""
 
     @abstractmethod
     def lost(self, event: Lost) -> None:
@@ -104,7 +104,7 @@ class Policy(ABC):
         return (Evict(event.key, 0.0),)
 
     def home_load(self, event: HomeLoad) -> None:  # noqa: B027 - most policies don't ask for the load
-        """The wait at a storage node changed."""
+        """Note that the wait at a storage node changed."""
 
 
 def _require_times(event: Miss | Hits) -> None:
@@ -122,15 +122,15 @@ class QueuePolicy(Policy):
 
     @abstractmethod
     def _add(self, key: Key, count: int) -> None:
-        """The block entered the pool, asked for `count` times."""
+        """Note that a block entered the pool, asked for `count` times."""
 
     @abstractmethod
     def _touch(self, key: Key, count: int) -> None:
-        """The block, which is in the pool, was asked for `count` times."""
+        """Note that a block in the pool was asked for `count` times."""
 
     @abstractmethod
     def _remove(self, key: Key) -> None:
-        """The block, which is in the pool, leaves it."""
+        """Note that a block leaves the pool."""
 
     @abstractmethod
     def _victims(self) -> Iterator[Key]:

@@ -32,14 +32,14 @@ class Capacity:
         return self._fragments.get(key, 1)
 
     def entered(self, key: Key, fragments: int) -> None:
-        """A block is held that was not."""
+        """Count a block that entered."""
         self.held_blocks += 1
         if self.slots is not None:
             self._fragments[key] = fragments
             self.held_slots += fragments
 
     def left(self, key: Key) -> None:
-        """A block is not held any more."""
+        """Count a block that left no longer."""
         self.held_blocks -= 1
         if self.slots is not None:
             self.held_slots -= self._fragments.pop(key)

@@ -44,7 +44,7 @@ class Fills:
         return True
 
     def cancel(self, key: bytes) -> None:
-        """The block has left the pool."""
+        """Cancel the fetch of a block that has left the pool."""
         self._jobs = deque(job for job in self._jobs if job.key != key)
 
     def clear(self) -> None:

@@ -55,7 +55,7 @@ class FreeRuns:
         return True
 
     def give_back(self, first: int, length: int) -> None:
-        """Slots that are free again; they must not have been before."""
+        """Give back slots; they must not have been free before."""
         self.total += length
         end = first + length
         at = bisect_left(self._firsts, first)

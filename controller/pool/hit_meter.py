@@ -47,14 +47,17 @@ class HitMeter:
         yield from (base_slot for base_slot in self._left if base_slot not in self._readings)
 
     def started(self, key: bytes, base_slot: int, fragments: int, settled: bool = True) -> None:
-        """A block was given slots; not `settled` if it had them before, with an unknown count."""
+        """Begin to read the counter of a block that got slots.
+
+        It is not `settled` if it had them before, with an unknown count.
+        """
         reading = _Reading(key, fragments, settled and base_slot not in self._left)
         self._readings[base_slot] = reading
         if not reading.settled:
             self._unsettled.add(base_slot)
 
     def ended(self, base_slot: int) -> None:
-        """The block there was removed."""
+        """Stop reading the counter of a block that was removed."""
         if self._readings.pop(base_slot, None) is not None:
             self._left.add(base_slot)
             self._unsettled.discard(base_slot)

@@ -130,7 +130,7 @@ class IndexUpdate:
         outcome.refused += [newcomer.install.key for newcomer in blocked]
 
     def _give_back(self, stayed: Mapping[bytes, Slots], newcomers: Iterable[_Newcomer]) -> None:
-        """These newcomers get nothing, and who was released to make room for them keeps its slots."""
+        """Give these newcomers nothing; blocks that were released to make room for them keep their slots."""
         for newcomer in newcomers:
             self._slots.free(newcomer.slots)
         for slots in stayed.values():

@@ -160,8 +160,10 @@ class Pool:
             self.tell(Miss(miss.block, now_s, *place, recompute_s, miss.tenant, miss.fragments))
 
     def _check_length(self, miss: HotMiss, now_s: float) -> None:
-        """A block that was installed with another length than its values have fills no slot: who said that it
-        would be put was wrong. It goes, and may come again as it is."""
+        """Remove a block that was installed with another length than its values have, and so fills no slot.
+
+        The node that said it would be put was wrong. The block may come again as it is.
+        """
         resident = self.resident.get(miss.block)
         if resident is not None and resident.fragments != miss.fragments and miss.block in self.policy:
             self._give_up(miss.block, now_s)
@@ -231,7 +233,7 @@ class Pool:
             self._leaving.add(finished, now_s)
 
     def _home_load(self, home: IPv4Address, backlog_ms: int, now_s: float) -> None:
-        """A home said how long what waits there takes to leave; policies count in real time."""
+        """Take note of a home's backlog; policies count in real time."""
         if home in self._stores:
             wait_s = backlog_ms / 1000
             self._residual.home_load(home, wait_s, now_s)
@@ -400,7 +402,7 @@ class Pool:
         self.counts.reclaims_failed += ends.count(End.FAILED)
 
     def _give_up(self, key: bytes, now_s: float) -> None:
-        """A block goes though the policy did not say so."""
+        """Give up a block, though the policy did not say so."""
         self.tell(Lost(key, now_s))
         self._remove([key], now_s)
 
@@ -426,7 +428,7 @@ class Pool:
         return outcome.no_slot
 
     def _left(self, key: bytes, now_s: float) -> None:
-        """The switch confirmed that an entry is gone."""
+        """Handle an entry that is gone, as the switch confirmed."""
         slots = self.resident.pop(key)
         self._hints.release(key, now_s)
         self._quota.left(key)
@@ -438,7 +440,7 @@ class Pool:
         self.block_history.evicted(key, now_s)
 
     def _entered(self, install: Install, now_s: float) -> None:
-        """The switch confirmed a new entry."""
+        """Handle a new entry that the switch confirmed."""
         self.counts.admitted += 1
         self.block_history.admitted(install.key, self._depth(install.key), now_s)
         slots = Slots(install.base_slot, install.generation, install.fragments)
@@ -453,7 +455,7 @@ class Pool:
         self._hits.started(install.key, install.base_slot, install.fragments)
 
     def _nowhere(self, key: bytes, now_s: float) -> None:
-        """A block that its home does not hold can't be filled."""
+        """Give up a block that can't be filled, because its home does not hold it."""
         if key in self.resident and key not in self.reclaims:
             self.counts.not_found += 1
             self._give_up(key, now_s)

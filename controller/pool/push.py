@@ -128,7 +128,7 @@ class Push:
                 prefix.welcome, prefix.pushed_s = True, now_s
 
     def hits(self, key: bytes, times: int) -> None:
-        """A resident block was asked for."""
+        """Count requests for a resident block."""
         self._hits[key] += times
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked[key] = prefix.asked.get(key, 0) + times
@@ -140,7 +140,7 @@ class Push:
         self._jobs = deque(job for job in self._jobs if job.key != key)
 
     def _asked_no_more(self, key: bytes) -> None:
-        """A block is no part of the prefix any more that it was asked for in."""
+        """Remove a block from the prefix that it was asked for in."""
         if (place := self._places.get(key)) and (prefix := self._prefixes.get(place.root)):
             prefix.asked.pop(key, None)
 
@@ -167,7 +167,7 @@ class Push:
         return changes
 
     def refused(self, change: SetGroup) -> None:
-        """A group is not as it should be: it is set anew with the next change of its prefix."""
+        """Note that a group is not as it should be: it is set anew with the next change of its prefix."""
         for root, prefix in self._prefixes.items():
             if group_of(root) == change.group:
                 prefix.group = frozenset()

@@ -47,7 +47,7 @@ class Quota:
             held.blocks.move_to_end(key)
 
     def left(self, key: bytes) -> None:
-        """A block is not in the pool any more, or will not be."""
+        """Count a block no longer that is not in the pool any more, or will not be."""
         held = self._held.get(tenant_of(key))
         if held is not None:
             held.slots -= held.blocks.pop(key, 0)

@@ -103,7 +103,7 @@ class Reclaims:
         return True
 
     def cancel(self, key: bytes) -> None:
-        """The block stays after all."""
+        """Cancel the transfer of a block that stays after all."""
         self._transfers.pop(key, None)
 
     def clear(self) -> None:

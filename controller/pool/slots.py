@@ -92,7 +92,7 @@ class SlotAllocator:
         self._free = FreeRuns(len(self._highest))
 
     def start_after(self, generation: int) -> None:
-        """No free slot gets a generation up to this one, which an earlier controller may have used."""
+        """Give no free slot a generation up to this one, which an earlier controller may have used."""
         for first, length in self._free:
             for slot in range(first, first + length):
                 self._highest[slot] = max(self._highest[slot], generation)

@@ -13,7 +13,7 @@ class Backlogs:
     _until_s: dict[Hashable, float] = field(default_factory=dict)
 
     def report(self, home: Hashable, wait_s: float, now_s: float) -> None:
-        """A home said that so much waits there."""
+        """Note that a home said so much work waits there."""
         self._until_s[home] = now_s + wait_s
 
     def wait_s(self, home: Hashable, now_s: float) -> float:

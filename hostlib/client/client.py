@@ -55,7 +55,7 @@ class Client:
         options: ClientOptions | None = None,
         pushed: PushedBlocks | None = None,
     ) -> None:
-        """`pushed` takes what comes unasked; without it the client subscribes to nothing."""
+        """Make a client. `pushed` takes what comes unasked; without it the client subscribes to nothing."""
         self.get_latencies_s: deque[float] = deque(maxlen=(options or ClientOptions()).latencies_kept)
         """Of the blocks fetched last: from the first request on the wire to the checked block."""
         self._exchange = Exchange(transport, members, seal.tenant, options or ClientOptions())
@@ -162,7 +162,7 @@ class Client:
                 self._leave(lease)
 
         def on_end(ended: Fetch) -> None:
-            """The task wakes once, when all came, or the first of those that did not is known."""
+            """Wake the task once: when all came, or when the first of those that did not is known."""
             nonlocal arrived
             if ended.fetched is None and ended in leases:
                 cut(leases.index(ended) + 1)
@@ -377,7 +377,7 @@ class Client:
             self._fetches.finish(fetch)
 
     def _on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """Said of a question about a block, it is also true of the block."""
+        """Handle a NOT_FOUND. Said of a question about a block, it is also true of the block."""
         if message.flags & wire.FLAG_HINT:
             self._hints.on_reply(message, address)
             return

@@ -110,7 +110,7 @@ class Deletions:
         return next(iter(found.stones.items()), None)
 
     def on_reply(self, message: wire.Message, address: str, now_s: float) -> None:
-        """A VALUE, NOT_FOUND, REFUSED or DELETED that may be about a block that is being deleted."""
+        """Take a VALUE, NOT_FOUND, REFUSED or DELETED that may be about a block that is being deleted."""
         for question in self._questions.get((address, message.key), ()):
             if message.tenant != self._seal.tenant or question.future.done():
                 continue
@@ -178,7 +178,7 @@ class Deletions:
             raise TransferTimeoutError(key, why)
 
     async def _look_into_pool(self, deletion: _Deletion, nodes: list[str]) -> None:
-        """A pool may have what no home has any more; it answers even if no home does."""
+        """Ask the pool, which may have what no home has any more, and answers even if no home does."""
         homes, _ = self._exchange.health.homes_of(deletion.block)
         home = next((one for one in homes if one in nodes), nodes[0])
         await self._look(deletion, home, past_pool=False)

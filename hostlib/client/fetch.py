@@ -40,7 +40,7 @@ class Keeper(Protocol):
         """Ask for the same fragment at the home instead of the pool."""
 
     def fail_over(self, fetch: Fetch) -> None:
-        """The home asked is silent or busy."""
+        """Go on with the next home: the one asked is silent or busy."""
 
     def go_on(self, fetch: Fetch) -> None:
         """Leave the home asked for the next."""
@@ -189,7 +189,7 @@ class Fetch:
             self.fetches.ask_at_home(self, request)
 
     def gave_up(self, request: Request[Fetch]) -> None:
-        """No answer before the deadline: the next replica's turn, if there is one."""
+        """Ask the next replica, if there is one: no answer came before the deadline."""
         if request.fragment >= len(self.requests) or self.requests[request.fragment] is not request:
             return  # another of them was given up before
         if len(self.homes) > 1:
@@ -199,7 +199,7 @@ class Fetch:
             self.fetches.time_out(self, "no answer in time")
 
     def overdue(self) -> None:
-        """It has taken as long as it may."""
+        """End the fetch, which has taken as long as it may."""
         self.fetches.time_out(self, f"{self.missing} fragments did not come in time")
 
     def silent(self, home: str) -> None:
@@ -211,8 +211,11 @@ class Fetch:
             self.silent_home = True
 
     def fallen(self, home: str) -> None:
-        """A list says that the home is down, which may live and yet give nothing: if it is the one asked, go
-        on as who asks by that list, unless there is no other."""
+        """Go on as a read by the new list would, if the home asked is down by that list and there is another
+        one.
+
+        Such a home may live and yet give nothing.
+        """
         if home != self.homes[0]:
             return
         homes, silent = self.fetches.homes_of(self.block)

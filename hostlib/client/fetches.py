@@ -107,7 +107,7 @@ class Fetches:
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_GET), [again])
 
     def fail_over(self, fetch: Fetch) -> None:
-        """The home asked is silent: ask the next for what is missing, of the same write."""
+        """Ask the next home for what is missing, of the same write: the home asked is silent."""
         fetch.silent_home = True
         self.go_on(fetch)
 
@@ -149,16 +149,18 @@ class Fetches:
             self._exchange.loop.call_soon(watcher, fetch)
 
     def on_not_found(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked lacks the block, or that write of it."""
+        """Go on without the home asked, which lacks the block, or that write of it."""
         fetch = self._asked_there(message, address)
         if fetch is not None:
             self._exchange.backlogs.report(address, message.backlog_ms / 1000, now_s)
             self._lacks(fetch, message)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked can't give the block: for good, or not now. One that is busy, or does not know yet
-        what was deleted, is asked again after a while, and before that those that were not busy. All other
-        reasons are of PUTs and deletions."""
+        """Go on without a home that can't give the block, for good or for now.
+
+        A home that is busy, or does not know yet what was deleted, is asked again after a while, and behind
+        those that were not busy. All other reasons are of PUTs and deletions.
+        """
         fetch = self._asked_there(message, address)
         if fetch is None:
             return
@@ -169,7 +171,7 @@ class Fetches:
             self._lacks(fetch, message)
 
     def _lacks(self, fetch: Fetch, message: wire.Message) -> None:
-        """The home asked has nothing to give, if it says so to what is asked now."""
+        """Go on without the home asked, which has nothing to give, if it says so to what is asked now."""
         is_of_before = wire.is_of_before(message, fetch.first_sequence)
         if is_of_before and fetch.flags & wire.FLAG_BYPASS:
             self.stats.late += 1  # nobody answers what is asked past the pool but who is asked
@@ -179,7 +181,7 @@ class Fetches:
         self._next_home(fetch)
 
     def _busy(self, fetch: Fetch, home: str) -> None:
-        """A home can't give the block now."""
+        """Ask another home, or this one after a while: it can't give the block now."""
         if home == fetch.homes[0] and self._exchange.passes_busy(fetch, home):
             self.go_on(fetch)
 
@@ -197,7 +199,7 @@ class Fetches:
         self._exchange.ask(self._exchange.lane(fetch.homes[0], wire.OP_STAT), fetch.requests)
 
     def _next_home(self, fetch: Fetch) -> None:
-        """The home asked does not have what was asked for."""
+        """Ask the next home: the one asked does not have what was asked for."""
         if not fetch.content:  # not even the block
             fetch.homes.pop(0)
             if not fetch.homes:
@@ -363,7 +365,7 @@ class Fetches:
         flags: int,
         now_s: float,
     ) -> None:
-        """The probe has come: it says which write of the block there is, and how long it is."""
+        """Take what the probe says: which write of the block there is, and how long it is."""
         if not fetch.learn(fragments, content, flags, now_s) or not fetch.place(0, value):
             self._too_long(fetch)
         elif not fetch.missing:
@@ -465,7 +467,7 @@ class Fetches:
             watcher(fetch)
 
     def _refetch(self, fetch: Fetch, request: Request[Fetch], flags: int, now_s: float) -> None:
-        """A value was wrong: past the pool, and if it was wrong there, at the next home."""
+        """Ask again for a wrong value: past the pool, and if it was wrong there, at the next home."""
         self.stats.corrupt += 1
         fetch.corrupt += 1
         if fetch.corrupt > self._exchange.options.corrupt_limit:

@@ -157,7 +157,7 @@ class Health:
         return address in self._suspects
 
     def heard(self, address: str, now_s: float) -> None:
-        """Something came from this address, perhaps a home."""
+        """Note that something came from this address, perhaps a home."""
         if address in self._known:
             self._heard_s[address] = now_s
         if self._suspects:

@@ -77,11 +77,11 @@ class Question:
         """Do nothing more when it is asked again."""
 
     def gave_up(self, request: Request[Question]) -> None:
-        """No answer before the deadline: the next home's turn."""
+        """Ask the next home: no answer came before the deadline."""
         self.silent(self.homes[0])
 
     def overdue(self) -> None:
-        """It has taken as long as it may."""
+        """End the question, which has taken as long as it may."""
         self.lookup.finish(self, TransferTimeoutError(self.block.key, "no answer in time"))
 
     def silent(self, home: str) -> None:
@@ -94,8 +94,8 @@ class Question:
             self.silent_home = True
 
     def fallen(self, home: str) -> None:
-        """A list says that the home is down: if it is the one asked, go on as who asks by that list, unless
-        there is no other."""
+        """Go on as a question by the new list would, if the home asked is down by that list and there is
+        another one."""
         if home != self.homes[0]:
             return
         homes, silent = self.lookup.homes_of(self.block)
@@ -156,8 +156,8 @@ class Lookup:
             self.next_home(question)
 
     def on_refused(self, message: wire.Message, address: str, now_s: float) -> None:
-        """The home asked does not know yet what was deleted: those that know are asked first, and it is asked
-        again after a while."""
+        """Ask the homes that know what was deleted first, and the home asked, which does not yet, again after
+        a while."""
         question = self._asked_there(message, address)
         if question is None or message.generation != wire.REFUSED_BUSY:
             return
@@ -177,7 +177,7 @@ class Lookup:
             question.future.cancel()
 
     def next_home(self, question: Question) -> None:
-        """The home asked does not have it, or does not answer."""
+        """Ask the next home: the one asked does not have the block, or does not answer."""
         question.homes.pop(0)
         if question.request is not None:
             self._exchange.drop([question.request])

@@ -55,7 +55,7 @@ class NodeWindow:
                 self._size = min(self._options.most, self._size + 1 / self._size)
 
     def lost(self, now_s: float) -> None:
-        """Something did not come in time."""
+        """Halve the window, because something did not come in time."""
         if now_s - self._halved_s >= self._options.calm_s:
             self._halved_s = now_s
             self._size = max(self._options.least, self._size / 2)

@@ -71,7 +71,7 @@ class Leg:
         self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge it in time")
 
     def overdue(self) -> None:
-        """It has taken as long as it may."""
+        """End the offer, which has taken as long as it may."""
         self.offer.offers.gave_up(self.offer, f"{self.member.address} did not acknowledge all of it in time")
 
     def silent(self, home: str) -> None:
@@ -80,7 +80,7 @@ class Leg:
             self.offer.offers.silent(self)
 
     def fallen(self, home: str) -> None:
-        """The list names another home in its place: `Offers` sees to that."""
+        """Do nothing: `Offers` replaces a home that a list names as down."""
 
 
 @dataclass(slots=True, eq=False)

@@ -147,8 +147,10 @@ class Offers:
         self.finish(offer, TransferTimeoutError(offer.block.key, why))
 
     def silent(self, leg: Leg) -> None:
-        """A home does not answer: the next list of members may name another in its place. Without a
-        controller there is no such list, and the other homes have to do, if they are enough."""
+        """Wait for the next list of members, which may name another in place of a silent home.
+
+        Without a controller there is no such list, and the other homes have to do, if they are enough.
+        """
         offer = leg.offer
         why = f"{leg.member.address} does not answer"
         if not self._exchange.members.epoch:
@@ -218,21 +220,21 @@ class Offers:
         self._exchange.request_owners[leg] = None
 
     def _ask(self, offer: Offer) -> None:
-        """The first home's packets carry those of the others."""
+        """Ask the first home, whose packets carry those of the others."""
         for at, leg in enumerate(offer.legs):
             if not at or leg.alone:
                 lane = self._exchange.lane(leg.member.address, wire.OP_PUT)
                 self._exchange.ask(lane, [one for one in leg.requests if one.lane is None])
 
     def _launch(self, legs: Sequence[Leg], sent: Sequence[Request[Leg]], now_s: float) -> None:
-        """The PUTs of these requests go to these homes, too."""
+        """Count the PUTs of these requests as in flight to these homes, too."""
         for leg in legs:
             if not leg.held:
                 own = [leg.requests[request.fragment] for request in sent]
                 self._exchange.lane(leg.member.address, wire.OP_PUT).launched(own, now_s)
 
     def _leave_out(self, leg: Leg) -> None:
-        """This home need not have it."""
+        """Leave out a home that need not have the block."""
         offer = leg.offer
         offer.replicas -= 1
         offer.legs.remove(leg)
@@ -247,7 +249,8 @@ class Offers:
                 self._alone(other)
 
     def _too_few(self, offer: Offer) -> None:
-        """The next list of members may have enough: who lost a few heartbeats is back soon."""
+        """Wait for the next list of members, which may have enough homes: a home that lost a few heartbeats
+        is back soon."""
 
         def still() -> None:
             if self.active.get(offer.block.key) is offer and len(offer.legs) < offer.replicas:
@@ -343,7 +346,7 @@ class Offers:
             self.finish_held(offer)
 
     def _offer_again(self, offer: Offer, leg: Leg) -> None:
-        """It has acknowledged everything and does not hold the block: it lost some of it."""
+        """Offer all of the block again to a home that acknowledged everything and does not hold it."""
         leg.rounds += 1
         if leg.rounds >= ROUNDS:
             self.stats.refused += 1
@@ -356,7 +359,7 @@ class Offers:
         self._alone(leg)
 
     def _on_members(self) -> None:
-        """Homes that are down by now are replaced by those that are in their place."""
+        """Replace homes that are down by those that are in their place."""
         for offer in list(self.active.values()):
             homes = self._exchange.members.homes(offer.block.key, offer.replicas)
             if len(homes) < offer.replicas:

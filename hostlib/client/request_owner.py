@@ -43,13 +43,13 @@ class RequestOwner(Protocol):
         """Return requests as they are sent now, numbered from `sequence` on."""
 
     def retried(self, request: Request[Any]) -> None:
-        """The request was not answered in time, and is queued again."""
+        """Note that the request was not answered in time, and is queued again."""
 
     def gave_up(self, request: Request[Any]) -> None:
-        """The request was not answered before its deadline."""
+        """Go on, or end: the request was not answered before its deadline."""
 
     def silent(self, home: str) -> None:
-        """The home has been silent for too long; it may be another than this one's."""
+        """Go on without a home that has been silent for too long; it may be another than this one's."""
 
     def fallen(self, home: str) -> None:
-        """A new list of members says that the home is down; it may be another than this one's."""
+        """Go on without a home that is down by a new list of members; it may be another than this one's."""

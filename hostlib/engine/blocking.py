@@ -187,7 +187,7 @@ class BlockingPool(BlockingObjects):
         return self._submit(self.blocks.retain(list(block_keys), seconds))
 
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
-        """These blocks were found and could not be loaded (`KvPool.failed_to_load`)."""
+        """Note that these blocks were found and could not be loaded (`KvPool.failed_to_load`)."""
         self._loop.call_soon_threadsafe(self.blocks.failed_to_load, list(block_keys))
 
     def begin_store_blocks(self, blocks: Sequence[Block]) -> Future[int]:

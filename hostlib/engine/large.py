@@ -91,7 +91,7 @@ class LargeObjects:
     """Stores and loads them through a client of the pool."""
 
     def __init__(self, client: BlockClient, seal: Seal, replicas: int, part_timeout_s: float) -> None:
-        """`part_timeout_s` is how long storing one part may take."""
+        """Store and load by `client`; `part_timeout_s` is how long storing one part may take."""
         self._client, self._seal, self._replicas = client, seal, replicas
         self._part_timeout_s = part_timeout_s
         self._turns = asyncio.Semaphore(PARTS_AT_ONCE)

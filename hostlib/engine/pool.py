@@ -104,8 +104,7 @@ class KvPool(ObjectPool):
         return search.found
 
     def failed_to_load(self, block_keys: Sequence[bytes]) -> None:
-        """These blocks were found and could not be loaded: look-ups ask about all their objects from now
-        on."""
+        """Have look-ups ask about all objects of these blocks, which were found and could not be loaded."""
         for key in block_keys:
             self._failed_blocks.add(key, now_s())
 

@@ -43,7 +43,7 @@ class PrefixSearch:
         return min(self._end, *self._there)
 
     def end_at(self, block: int) -> None:
-        """This block is not there, nor does any behind it count."""
+        """End the prefix before a block that is not there; those behind it do not count."""
         self._end = min(self._end, block)
 
     async def run(self, ask: Ask) -> int:

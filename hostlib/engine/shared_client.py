@@ -230,7 +230,7 @@ class Guest:
     """A `BlockClient` in a process that uses another's."""
 
     def __init__(self, channel: Channel, on_answer: Callable[[], None] = lambda: None) -> None:
-        """`on_answer` is called whenever the other process says anything."""
+        """Make a guest; `on_answer` is called whenever the other process says anything."""
         self.suspects: list[str] = []
         self.is_answering = True
         self.is_over = False
@@ -245,7 +245,8 @@ class Guest:
         self._room = Room(OWN_BYTES)
 
     async def enter(self, settings: dict[str, Any]) -> None:
-        """ConfigError if the other process reaches the pool in another way; EOFError if it went away."""
+        """Greet the other process. Raises ConfigError if it reaches the pool in another way, EOFError if it
+        went away."""
         self._channel.check_user()
         self._channel.send({"do": "hello", "settings": settings})
         answer = await self._channel.read()
@@ -356,7 +357,7 @@ class Guest:
         self._end()
 
     def _end(self) -> None:
-        """The other process is gone, or sends what can't be."""
+        """End: the other process is gone, or sends what can't be."""
         self.is_over = True
         self._channel.close()
         for answer in self._waiting.values():

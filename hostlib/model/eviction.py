@@ -21,7 +21,7 @@ class EvictionOrder(Generic[Key]):
     """
 
     def touch(self, key: Key) -> None:
-        """`key` came into the tier, or was used in it."""
+        """Note that `key` came into the tier, or was used in it."""
         raise NotImplementedError
 
     def used(self, key: Key) -> bool:
@@ -29,7 +29,7 @@ class EvictionOrder(Generic[Key]):
         raise NotImplementedError
 
     def remove(self, key: Key) -> None:
-        """`key`, which is in the tier, left it."""
+        """Note that `key`, which was in the tier, left it."""
         raise NotImplementedError
 
     def evict(self) -> Key:
@@ -54,7 +54,7 @@ class LruOrder(EvictionOrder[Key]):
         self._order: Recency[Key] = Recency()
 
     def touch(self, key: Key) -> None:
-        """`key` came into the tier, or was used in it."""
+        """Note that `key` came into the tier, or was used in it."""
         self._order.use(key)
 
     def used(self, key: Key) -> bool:
@@ -62,7 +62,7 @@ class LruOrder(EvictionOrder[Key]):
         return self._order.used(key)
 
     def remove(self, key: Key) -> None:
-        """`key`, which is in the tier, left it."""
+        """Note that `key`, which was in the tier, left it."""
         self._order.remove(key)
 
     def evict(self) -> Key:
@@ -112,7 +112,7 @@ class BlockValues(Generic[Key]):
             self._values[key] = value
 
     def dropped(self, key: Key) -> None:
-        """No tier of the node holds the block any more; its uses are remembered for a while."""
+        """Note that no tier of the node holds the block any more; its uses are remembered for a while."""
         self._floor = max(self._floor, self._values.pop(key))
         if key in self._uses:
             self._uses.move_to_end(key)
@@ -139,7 +139,7 @@ class ValueOrder(EvictionOrder[Key]):
         self._touches = 0
 
     def touch(self, key: Key) -> None:
-        """`key` came into the tier, or was used in it."""
+        """Note that `key` came into the tier, or was used in it."""
         self._touches += 1
         value, touched = self._values.of(key), self._touches
         self._touched[key] = value, touched
@@ -156,7 +156,7 @@ class ValueOrder(EvictionOrder[Key]):
         return True
 
     def remove(self, key: Key) -> None:
-        """`key`, which is in the tier, left it."""
+        """Note that `key`, which was in the tier, left it."""
         del self._touched[key]
 
     def evict(self) -> Key:

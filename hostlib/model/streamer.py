@@ -98,8 +98,8 @@ class Streamer:
         prefill_s: Callable[[Collection[int]], float],
         chunk_blocks: int = CHUNK_BLOCKS,
     ) -> None:
-        """`missing`: places of the blocks that the node lacks. `prefill_s`: of the request, if the blocks at
-        these places are computed and all others of the chain are there."""
+        """Plan a stream. `missing`: places of the blocks that the node lacks. `prefill_s`: seconds of the
+        request if the blocks at these places are computed and all others of the chain are there."""
         if not rungs or chunk_blocks < 1:
             raise ValueError("a stream needs at least one level and chunks of at least one block")
         self.text: list[int] = []

@@ -135,7 +135,7 @@ class Core(Protocol):
         self, datagrams: list[bytes], at: int, count: int, flags: int, write: int, epoch: int,
         backlog_ms: int, replies: list[bytes], reason: int, /,
     ) -> None:  # fmt: skip
-        """The PUT_ACKs of a run, or the REFUSEDs if there is a reason, are appended."""
+        """Append the PUT_ACKs of a run, or the REFUSEDs if there is a reason, to `replies`."""
 
     def copy(self, data: Buffer, /) -> bytes:
         """Return the same bytes; with the compiled core other threads go on meanwhile."""

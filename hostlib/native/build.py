@@ -74,7 +74,7 @@ def build(extra_flags: tuple[str, ...] = (), folder: Path = FOLDER, module: str 
 
 
 def _forget_unused(newest: Path, module: str) -> None:
-    """Older builds go after a while: another checkout may use the same environment."""
+    """Remove older builds after a while: another checkout may use the same environment."""
     for other in newest.parent.glob(f"{module}-*.so"):
         if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
             other.unlink(missing_ok=True)

@@ -88,17 +88,17 @@ class FlowWindow:
         return True
 
     def feel(self, backlog_ms: float) -> None:
-        """Another home for which these packets are meant, too, reports its backlog."""
+        """Take note of the backlog of another home for which these packets are meant, too."""
         if backlog_ms > self._target_backlog_ms:
             self.window = max(self._least, self.window - SHRINK)
 
     def halve(self) -> None:
-        """Something was lost."""
+        """Halve the window, because something was lost."""
         self.window = max(self._least, self.window / 2)
         self._opening = False
 
     def restart(self, now_s: float) -> bool:
-        """Ask again after nothing was in flight; return whether what was learned of the home's load has aged."""
+        """Begin again with nothing in flight; return whether the knowledge of the home's load has aged."""
         aged = now_s - self._heard_s >= self._idle_s
         if aged:
             self.window = self._initial

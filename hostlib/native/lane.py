@@ -120,8 +120,10 @@ class Lane(FlowWindow, Generic[Owner]):
             self._waiting.append(request)
 
     def launched(self, requests: Sequence[Request[Owner]], now_s: float) -> None:
-        """Someone else's packets carry these to this lane's home as well: count those that are in no lane and
-        not done as in flight."""
+        """Count requests as in flight that another home's packets carry to this lane's home, too.
+
+        Requests that are in a lane, or done, are left.
+        """
         timeout_s = self.timeout_s
         for request in requests:
             if not request.done and request.lane is None:
@@ -152,7 +154,7 @@ class Lane(FlowWindow, Generic[Owner]):
         return taken
 
     def _stamp(self, request: Request[Owner], now_s: float, timeout_s: float) -> None:
-        """It is sent now; `timeout_s` is that of a first transmission."""
+        """Note that a request is sent now; `timeout_s` is that of a first transmission."""
         if request.tries:
             timeout_s *= 1 << min(request.tries, 8)
         else:
@@ -171,7 +173,8 @@ class Lane(FlowWindow, Generic[Owner]):
     def settle(
         self, request: Request[Owner], now_s: float, backlog_ms: int | None, merged: bool = False
     ) -> None:
-        """The request is answered: by the home, which reports its backlog, or by someone nearer (None).
+        """Settle a request that was answered: by the home, which reports its backlog, or by someone nearer
+        (None).
 
         `merged`: the reply is a copy of one that went to other nodes too.
         """

@@ -35,9 +35,12 @@ class ClientGate:
         asks: bool = False,
         home_s: Callable[[str], float] | None = None,
     ) -> None:
-        """`asks`: who holds the blocks, and what is promised there, is asked before anything is fetched.
+        """Make a gate.
+
+        `asks`: before anything is fetched, it asks who holds the blocks, and what is promised there.
         `home_s`: how long a home is taken, where it is known of each block who has it, if anybody
-        (`BlockRef.homes`); None: homes go by keys, and by what they last answered."""
+        (`BlockRef.homes`). With None, homes go by keys, and by what they last answered.
+        """
         self._client = client
         self._all_known = home_s is not None
         self._home_s = home_s or client.backlog_s

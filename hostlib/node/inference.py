@@ -310,7 +310,8 @@ class InferenceNode:
         return await self._blender.load(request, prefix_blocks, chunks, self._gpu_wait_s(), arrived)
 
     def _compare(self, fetched: FetchedChain) -> None:
-        """The tags have said that nothing changed on the way; this says that it was the right block."""
+        """Compare what was fetched with the real KV: tags say that nothing changed on the way, this that it
+        is the right block."""
         for block in fetched.blocks:
             self.stats.compared += 1
             ((key, length),) = self._coder.stored(block.key)

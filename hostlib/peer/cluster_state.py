@@ -83,7 +83,7 @@ class ClusterState:
         return self._scale.duration_s(self._cost.request_prefill_s(request.input_tokens, held_blocks))
 
     def stored(self, keys: Iterable[bytes]) -> None:
-        """Storage nodes hold these."""
+        """Note that storage nodes hold these blocks."""
         for key in keys:
             self._stored[key] = None
             self._stored.move_to_end(key)

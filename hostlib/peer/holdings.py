@@ -48,7 +48,7 @@ class Holdings:
         self._holders: dict[bytes, dict[str, None]] = {}
 
     def held(self, node: str, keys: Iterable[bytes]) -> None:
-        """A node has come to hold these."""
+        """Note that a node has come to hold these blocks."""
         own = self._held[node]
         for key in keys:
             if len(own) >= MAX_HELD_BLOCKS:
@@ -57,7 +57,7 @@ class Holdings:
             self._holders.setdefault(key, {})[node] = None
 
     def gone(self, node: str, keys: Iterable[bytes]) -> None:
-        """A node no longer holds these."""
+        """Note that a node no longer holds these blocks."""
         own = self._held[node]
         for key in keys:
             if key in own:
@@ -68,7 +68,7 @@ class Holdings:
                     del self._holders[key]
 
     def forget(self, node: str) -> None:
-        """A node has gone away, with what it held."""
+        """Forget a node that has gone away, with what it held."""
         self.gone(node, list(self._held[node]))
 
     def locate(self, asker: str, keys: Sequence[bytes]) -> Located:

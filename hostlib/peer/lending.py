@@ -46,7 +46,7 @@ class Lending:
     `tiers` hold."""
 
     def __init__(self, path: str, address: str, tiers: WatchedTiers, lent: Lent, members: Members) -> None:
-        """`members`: the nodes, of which no other may be named."""
+        """Make a client of the index; `members` are the nodes, of which no other may be named."""
         self.stats = LendingStats()
         self._path, self._address, self._tiers, self._lent = path, address, tiers, lent
         self._nodes = frozenset(member.address for member in members.nodes)
@@ -91,7 +91,7 @@ class Lending:
             self.stats.asked_s += self._loop.time() - began_s
 
     def promise(self, blocks: Sequence[BlockRef]) -> None:
-        """These are about to be fetched."""
+        """Tell the index that these blocks are about to be fetched."""
         self._say({"promised": Counter(block.homes[0] for block in blocks)})
 
     def wait_s(self, node: str) -> float:
@@ -152,7 +152,7 @@ class Lending:
         self._loop.call_soon(self._tell)
 
     def _tell(self) -> None:
-        """The index, and who answers GETs, of what changed."""
+        """Tell the index, and the store that answers GETs, what changed."""
         came, left = self._tiers.changed()
         self._lent.remove(left)
         self._lent.add(came)

@@ -25,11 +25,11 @@ class Lent:
         self._tenant, self._length = seal.tenant, length
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """The node has come to hold these."""
+        """Add blocks that the node has come to hold."""
         places = [Place(self._tenant, key) for key in keys]
         self.store.preload(places, 0, {place: self._length(place.key) for place in places})
 
     def remove(self, keys: Sequence[bytes]) -> None:
-        """The node no longer holds these."""
+        """Remove blocks that the node no longer holds."""
         for key in keys:
             self.store.drop(Place(self._tenant, key))

@@ -240,7 +240,7 @@ class Variants:
     """Messages without a value that differ in flags, sequence and fragment only."""
 
     def __init__(self, encoded: bytes) -> None:
-        """`encoded` is any of them."""
+        """Make the template from one encoded message, whichever of them."""
         self._encoded = one = encoded
         self._parts = one[:2], one[4:8], one[12:34], one[36:]
 

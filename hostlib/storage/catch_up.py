@@ -86,16 +86,16 @@ class Patience:
         """Whether all came that it listed last."""
 
     def begin(self, now_s: float) -> None:
-        """It is asked from now on."""
+        """Begin to measure the time of a peer, which is asked from now on."""
         self._began_s = now_s
 
     def end(self, now_s: float) -> None:
-        """It is not asked for a while."""
+        """Stop measuring: the peer is not asked for a while."""
         self._left_s -= now_s - self._began_s
         self._began_s = now_s
 
     def earned(self, fragments: int) -> None:
-        """It gave so many fragments, or named as many blocks that are here already."""
+        """Credit a peer that gave so many fragments, or named as many blocks that are here already."""
         earned_s = min(self._to_earn_s, fragments * FRAGMENT_S)
         self._to_earn_s -= earned_s
         self._left_s += earned_s
@@ -131,8 +131,8 @@ class Shelf(Protocol):
         """Return why one write of a block is not to be copied, and the addresses of the hosts that say so."""
 
     def knows_deletions(self) -> None:
-        """A peer which was there all the time has said all that was deleted, or all peers that may know of a
-        deletion have said theirs."""
+        """Note that all deletions are known: a peer that was there all the time said them, or all that may
+        know of one did."""
 
 
 class CatchUp:

@@ -106,7 +106,8 @@ class GroupCommit:
         self._put(name, _Note(record, []))
 
     def _put(self, name: bytes, write: _Write | _Note) -> None:
-        """A record that is to be deleted is deleted all the same: this one may come in a later group."""
+        """Queue a record. If it is to be deleted, it is deleted all the same: this one may come in a later
+        group."""
         before = self._waiting.get(name)
         if before is not None:  # who waits for it waits for what takes its place
             self._bytes -= before.size
@@ -191,7 +192,7 @@ class GroupCommit:
     def _write(
         self, gone: list[tuple[bytes, bytes | None]], writes: list[tuple[bytes, _Write | _Note]]
     ) -> None:
-        """Records are made here, in the thread that writes them."""
+        """Write a group. Records are made here, in the thread that writes them."""
         self.was_written = False
         self._disk.write([*gone, *((name, write.record()) for name, write in writes)])
         self.was_written = True

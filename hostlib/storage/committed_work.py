@@ -23,7 +23,8 @@ class CommittedWork:
     """Promised work of one node on its link. Times are those of the running loop."""
 
     def __init__(self, link_bit_s: float) -> None:
-        """0 for a link without a limit, on which nothing waits."""
+        """Make it for a link of so many bits per second; 0 for a link without a limit, on which nothing
+        waits."""
         self._fragment_s = 8 * VALUE_FRAME_BYTES / link_bit_s if link_bit_s else 0.0
         self._free_s = 0.0
         """When all that was promised has left."""
@@ -31,7 +32,7 @@ class CommittedWork:
         """When what was promised to a sender would have left if nothing else did."""
 
     def add(self, sender: str, fragments: int) -> None:
-        """A sender has begun to read a block of so many fragments."""
+        """Note that a sender has begun to read a block of so many fragments."""
         if not self._fragment_s:
             return
         now_s = asyncio.get_running_loop().time()

@@ -37,7 +37,7 @@ class Deaths:
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        """Record what kills the process while the library is at work."""
+        """Record a death of the process while the library is at work."""
         if self._file is None:
             yield
             return
@@ -53,7 +53,7 @@ class Deaths:
                     faulthandler.enable()
 
     def forget(self) -> None:
-        """The file is another one from now on, or nothing happened to the end."""
+        """Forget all deaths: the file is another one from now on, or nothing happened to the end."""
         self.count = 0
         if self._file is not None:
             self._file.truncate(0)

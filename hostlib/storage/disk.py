@@ -46,7 +46,7 @@ class Disk(Protocol):
         """Write all of a batch or nothing; raises DiskFullError or DiskError."""
 
     def sync(self) -> None:
-        """Returns when what was written is on stable storage; DiskError if that can't be."""
+        """Have what was written on stable storage when this returns. Raises DiskError if that can't be."""
 
     def read(self, name: bytes, take: Callable[[memoryview], T]) -> T | None:
         """Return what `take` makes of a record, which is there for it as long as it runs; None if there is
@@ -70,7 +70,7 @@ class LmdbDisk:
     """
 
     def __init__(self, directory: Path, map_bytes: int, counts_deaths: bool = False) -> None:
-        """`counts_deaths`: Python's fault handler is this process's, and writes to stderr."""
+        """`counts_deaths` uses Python's fault handler, of which a process has one."""
         self.was_damaged = False
         self._is_open = True
         """Whether LMDB works on the file; false after an error until it can be opened again."""

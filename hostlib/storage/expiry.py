@@ -98,7 +98,7 @@ class Expiry:
         self._set_timer()
 
     def learn(self, aged: AgedStone) -> None:
-        """Another home gave a block a lifetime, and this node may have copied it since."""
+        """Learn that another home gave a block a lifetime; this node may have copied the block since."""
         stone, left_s, source = aged
         found = self._store.find(stone.place)
         if found is not None and self._store.is_proven(stone):
@@ -146,7 +146,7 @@ class Expiry:
         self._set_timer()
 
     def _end(self, lifetime: Lifetime) -> None:
-        """Here at once, however long others take."""
+        """End a lifetime: here at once, however long others take."""
         self.ended += 1
         if self._store.delete(lifetime.stone, source=lifetime.source):
             self._has_ended(lifetime)
@@ -156,7 +156,7 @@ class Expiry:
             task.add_done_callback(self._reads.discard)
 
     async def _end_unproven(self, lifetime: Lifetime) -> None:
-        """The block that is here has another tag: it is somebody else's, or damaged on the disk."""
+        """End a lifetime whose block has another tag here: it is somebody else's, or damaged on the disk."""
         if await self._store.drop_if_damaged(lifetime.stone.place):
             self._store.delete(lifetime.stone, source=lifetime.source)
         self._has_ended(lifetime)

@@ -105,7 +105,8 @@ class Gets:
         return is_first is not None
 
     def _on_read(self, place: Place, error: UnreadableError | None) -> None:
-        """The block is in DRAM, or can't be had from the disk: then it is copied from another home."""
+        """Answer what waits for a block that is in DRAM now, or have it copied from another home if the disk
+        can't give it."""
         backlog_ms = self.backlog_ms(place.tenant)
         waiting = self._waiting.take(place)
         if error is not None:

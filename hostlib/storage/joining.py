@@ -228,13 +228,13 @@ class Joining:
         del self._unreadable[place]
 
     def probed(self, sequence: int) -> None:
-        """The controller has sent a probe: say at once that it came."""
+        """Say at once that a probe of the controller came."""
         self._probe = sequence
         if self._controller is not None:
             self._say_hello(self._controller)
 
     async def _beat(self, controller: str) -> None:
-        """Whenever nothing was said for a while, be it that no probe came."""
+        """Say HELLO whenever nothing was said for a while, even if no probe came."""
         loop = asyncio.get_running_loop()
         while True:
             if not self.members.epoch:  # nobody counts as down where there is no controller

@@ -113,8 +113,10 @@ class Lifetimes:
         return True
 
     def forget(self, stone: Tombstone, error: DiskError | None) -> None:
-        """The write is deleted, and its tombstone is safe, or can't be: then the next start ends it again, if
-        the disk has its end."""
+        """Forget a lifetime whose write is deleted, once its tombstone is safe, or can't be.
+
+        In the latter case the next start ends it again, if the disk has its end.
+        """
         name = stone.name(ENDS)
         if error is not None:
             log.error("The end of a block's lifetime could not be written: %s", error)

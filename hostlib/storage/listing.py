@@ -55,7 +55,7 @@ class Listing:
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, address: str, message: Message) -> None:
-        """A LIST of a peer, to be answered when it is its turn."""
+        """Queue a LIST of a peer, to be answered when it is its turn."""
         self._asked[address, message.flags & LIST_FLAGS] = message
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer_all())

@@ -114,7 +114,7 @@ class MissedDeletions:
             self._end()
 
     def listed(self) -> None:
-        """A list has come that has this node: what was said counts now."""
+        """Take note of a list that has this node: what peers said counts now."""
         if self._heard_all:
             self._end()
 

@@ -107,7 +107,7 @@ class Puts:
         return self._ack(message, flags, message.content, backlog_ms)
 
     def _made(self, place: Place) -> None:
-        """A PUT came for a block that was not here; perhaps it is whole now."""
+        """Handle a PUT of a block that was not here; perhaps it is whole now."""
         if place in self._store:
             self._joining.made(place)
 

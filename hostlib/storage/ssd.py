@@ -64,7 +64,8 @@ class SsdTier:
         options: CommitOptions | None = None,
         run: Runner | None = None,
     ) -> None:
-        """`run` carries out what writes and syncs, where `load` reads at once; without, each has a thread."""
+        """Make the tier. `run` carries out what writes and syncs, where `load` reads at once; without it,
+        each has a thread."""
         self.dropped = 0
         """Blocks that left to make room."""
         self.damaged = 0
@@ -283,7 +284,7 @@ class SsdTier:
         self._commit.when_safe(name, committed)
 
     def _is_not_written(self, place: Place) -> None:
-        """A block is not here any more, unless the disk has what it was to replace."""
+        """Note that a block is not here any more, unless the disk has what it was to replace."""
         entry = self._entries.pop(place)
         self._bytes -= taken_bytes(entry.length)
         if entry.replaced is None:

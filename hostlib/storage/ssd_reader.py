@@ -66,7 +66,7 @@ class SsdReader:
         return len(self._queues[tenant].places) if tenant in self._queues else 0
 
     def ask(self, place: Place) -> None:
-        """Someone waits for the block."""
+        """Have the block read, for which someone waits."""
         if place not in self._asked:
             length = self._asked[place] = self._store.ssd_length(place)
             queue = self._queues.get(place.tenant)
@@ -77,7 +77,7 @@ class SsdReader:
         self._start()
 
     def read_ahead(self, places: Iterable[Place]) -> None:
-        """Someone is going to ask for these."""
+        """Have these read, which someone is going to ask for."""
         for place in places:
             if len(self._ahead) >= MAX_AHEAD:
                 break

@@ -52,7 +52,7 @@ class Successors:
             self._link(before.key, place.key)
 
     def learn(self, keys: Iterable[bytes]) -> None:
-        """Blocks that are there from the start, chain by chain."""
+        """Learn blocks that are there from the start, chain by chain."""
         before = None
         for key in keys:
             if before is not None:

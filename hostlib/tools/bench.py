@@ -63,7 +63,7 @@ def cpu_since(before: tuple[float, float]) -> tuple[float, float]:
 
 
 def serve(pipe: Connection, keys: list[bytes], block_bytes: int, endpoint_options: EndpointOptions) -> None:
-    """The storage end: announce readiness, serve until told to stop, report the CPU seconds used."""
+    """Run the storage end: announce readiness, serve until told to stop, report the CPU seconds used."""
 
     async def main() -> None:
         store = BlockStore(BLOCKS_KEPT * block_bytes, None, derivation(SEAL))

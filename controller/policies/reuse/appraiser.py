@@ -40,7 +40,7 @@ class Appraiser:
         block_tokens: int,
         capacity_blocks: int,
     ) -> None:
-        """`block_tokens` are in a block: the clock goes by tokens (`reuse_ages.py`)."""
+        """Make an appraiser of blocks of `block_tokens`: the clock goes by tokens (`reuse_ages.py`)."""
         self.core = make_core()
         """What is remembered, what is wanted, and the tenant's part of the pool."""
         self.places = 0

@@ -76,13 +76,13 @@ class LearnedValue:
         return True
 
     def shrink(self) -> None:
-        """There is less room: give up what is worth least, until the rest fits."""
+        """Give up what is worth least until the rest fits into less room."""
         self.evicted = []
         while self._capacity.is_overfull and (cheapest := self._cheapest()) is not None:
             self._release(cheapest[1])
 
     def resize(self, block: Block, fragments: int) -> None:
-        """A block takes so many slots; if it is held, from now on."""
+        """Set the slots that a block takes; if it is held, it takes them from now on."""
         if block.held:
             self._capacity.left(block.key)
             self._capacity.entered(block.key, fragments)
@@ -103,7 +103,7 @@ class LearnedValue:
         return cheapest[0] if cheapest else None
 
     def learned_anew(self) -> None:
-        """The model's tables are others now."""
+        """Take the model's new tables into account."""
         self._cheapest_of.clear()
 
     def _consider(self, block: Block) -> None:

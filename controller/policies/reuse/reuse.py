@@ -224,7 +224,7 @@ class Reuse(Policy):
         return appraiser
 
     def _appraise_apart(self, shares: Shares, tenant: int) -> None:
-        """A tenant gets an appraiser of its own, unless there are too many of those."""
+        """Give a tenant an appraiser of its own, unless there are too many of those."""
         if len(self._appraisers) >= MOST_APPRAISERS:
             gone = self._appraisers.keys() - shares.tenants()
             for name in gone:

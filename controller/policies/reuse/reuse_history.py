@@ -57,7 +57,7 @@ class Block:
         self.begin(None, False)
 
     def begin(self, parent: Block | None, is_last: bool) -> None:
-        """It is heard of for the first time, or again after it was forgotten."""
+        """Begin anew: the block is heard of for the first time, or again after it was forgotten."""
         self.parent = parent
         self.is_last = is_last
         """Whether it ended the chain that it came with."""
@@ -103,7 +103,7 @@ class History:
         return block
 
     def asked(self, block: Block, times: int, step: int) -> None:
-        """A block was asked for, whose hits are worth so many steps."""
+        """Count a request for a block whose hits are worth so many steps."""
         tick, count = self.tick, block.count
         if count:
             age = tick - block.tick

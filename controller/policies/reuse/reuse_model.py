@@ -106,17 +106,17 @@ class ReuseModel:
         self.refresh(0.0, Learner())
 
     def entered(self, kind: int) -> None:
-        """A block was asked for and is of this class now, at age 0."""
+        """Note that a block was asked for and is of this class now, at age 0."""
         self._at_risk[kind][0] += 1
         # On average it enters in the middle of the tick.
         self._exposure[kind][0] += 0.5
 
     def left(self, kind: int, bucket: int) -> None:
-        """A block of this class and age is no longer observed."""
+        """Note that a block of this class and age is no longer observed."""
         self._at_risk[kind][bucket] -= 1
 
     def moved(self, kind: int, age_ticks: int, now: int) -> None:
-        """A block of this class and age was asked for again and is of another class now, at age 0."""
+        """Note that a block of this class and age was asked for again and changed its class, at age 0."""
         bucket = _BUCKET_OF_AGE[age_ticks] if age_ticks <= AGE_EDGES[-1] else BUCKETS - 1
         self._reuses[kind][bucket] += 1.0
         at_risk = self._at_risk
@@ -125,7 +125,7 @@ class ReuseModel:
         self._exposure[now][0] += 0.5
 
     def repeated(self, kind: int, times: int) -> None:
-        """A block that has just entered this class was asked for more times at once."""
+        """Note that a block that has just entered this class was asked for more times at once."""
         self._reuses[kind][0] += times
 
     def aged(self, kind: int, bucket: int, blocks: int) -> None:

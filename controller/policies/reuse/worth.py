@@ -68,7 +68,7 @@ class Worth:
         return place
 
     def home_load(self, home: int, wait_s: float, link_bit_s: float = 0.0) -> None:
-        """A home said how long a fetch waits there, and at what rate its link sends; 0: as usual."""
+        """Note how long a fetch waits at a home, and at what rate its link sends; 0: as usual."""
         waits = self._waits.get(home)
         if waits is None:
             if len(self._waits) >= MAX_HOMES:

@@ -71,7 +71,7 @@ class Core(Protocol):
         """Record that a block enters the pool."""
 
     def leave(self, key: Key, /) -> None:
-        """A block leaves the pool; KeyError."""
+        """Take a block out of the pool; raises KeyError."""
 
     def least(self, most: int, /) -> list[Key]:
         """Return at most so many blocks of the pool, in the order in which they leave.
