@@ -70,7 +70,10 @@ class HitMeter:
         self._unsettled.clear()
 
     def read(self, counts: Mapping[int, int]) -> Iterator[tuple[bytes, int]]:
-        """Yield the blocks that were asked for since the last reading, and how many times."""
+        """Yield the blocks that were asked for since the last reading, and how many times.
+
+        `counts` may leave out what has not changed.
+        """
         for base_slot, counted in counts.items():
             before, self._counted[base_slot] = self._counted.get(base_slot, 0), counted
             reading = self._readings.get(base_slot)

@@ -353,8 +353,10 @@ class Pool:
                 self.tell(Lost(left_out, now_s))
 
     def _in_the_way(self, fragments: int) -> list[bytes]:
-        """Return the blocks that have to go so that as many slots are free in one piece; none if too few are
-        free."""
+        """Return the blocks that have to go so that as many slots are free in one piece; none if too few are.
+
+        The policy counts slots and does not know where they lie; its spare slots make this rare.
+        """
         if self.slots.free_slots < fragments:
             return []
         holders = {slots: held for held, slots in self.resident.items()}

@@ -98,8 +98,10 @@ class SlotAllocator:
                 self._highest[slot] = max(self._highest[slot], generation)
 
     def in_the_way(self, fragments: int, may_go: Callable[[Slots], bool]) -> list[Slots]:
-        """Return the owners of the fewest slots without which enough consecutive slots were free; [] if there
-        are none."""
+        """Return the owners of the fewest slots that would make enough consecutive ones free; [] for none.
+
+        It looks at every owner, for the rare case that the slots in use are few enough, but badly placed.
+        """
         owners = [self._owners[first] for first in sorted(self._owners)]
         begins = [0, *(owner.base_slot + owner.fragments for owner in owners)]
         ends = [*(owner.base_slot for owner in owners), len(self._highest)]

@@ -174,8 +174,10 @@ class Learner:
     def learn(
         self, reuses: Floats, exposure: Floats, passed: Floats, ticks: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Learn from the counts. Return the counts faded by `ticks`, the index, and the chance of reuse:
-        [class, bucket]."""
+        """Return the counts faded by `ticks`, and the index and chance of reuse that follow: [class, bucket].
+
+        `passed` is how many blocks were in a bucket until they were too old for it.
+        """
         usual = self._usual_blocks
         fade = math.exp(-ticks / self._fade_ticks)
         reuses, exposure = reuses * fade, exposure * fade
