@@ -89,7 +89,7 @@ def cross(
 
 
 def _choose(source: str, sizes: Sequence[int], measured: dict[Member, Kept]) -> int:
-    """Return the number of the constants that save most in the geometric mean over all other sources."""
+    """Return the index of the candidate that saves most in the geometric mean over all other sources."""
     outside: dict[str, list[Kept]] = {}
     for member, kept in measured.items():
         if member.source != source:

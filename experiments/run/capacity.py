@@ -180,5 +180,5 @@ def choose_sigma(
     return sigma
 
 
-if __name__ == "__main__":  # on another server, whose agent was asked for it
+if __name__ == "__main__":  # started by the agent of another server
     print(json.dumps(asdict(measure())))

@@ -45,7 +45,7 @@ class Corpus:
 
 @dataclass(kw_only=True, config=DESCRIBED)
 class Mutate(Made):
-    """Small changes of the modules that keep the promises."""
+    """Small changes of the modules that keep the promises, and whether tests noticed them."""
 
     seed: int
     tried: int

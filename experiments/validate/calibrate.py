@@ -157,7 +157,7 @@ class _Round:
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """CPU time of both ends for a fragment, and the median GET."""
+    """CPU time of both ends for a fragment, and the median GET, in seconds."""
 
     node_s: float
     store_s: float
