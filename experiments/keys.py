@@ -42,7 +42,7 @@ class Processes:
     """1: treat the C compiler's warnings as errors."""
     value_bytes: Annotated[str, OneOf(VALUE_SIZES)] = str(DEFAULT_BYTES)
     """Bytes of a value on the wire, the same in a whole network; BMv2 carries only 512. If it is not given,
-    `make engines` uses 8192, and so does `make run` with `SCALE=auto`."""
+    `make engines` and, with `SCALE=auto`, `make run` use 8192 on the embedded switch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)

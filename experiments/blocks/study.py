@@ -29,7 +29,7 @@ BLOCK: Final = Shape(320, 64, 4)
 CHUNKS: Final = Shape(512, 64, 6)
 CHUNK_TOKENS: Final = 64
 _CALIBRATION: Final = 1000
-"""Number added to the seed, so that rivals are calibrated on other documents than those that are judged."""
+"""Number added to the seed, so that coders are calibrated on other documents than those judged."""
 
 
 @dataclass(frozen=True, slots=True)

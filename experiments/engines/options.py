@@ -44,7 +44,7 @@ class EnginesOptions:
     objects: Annotated[int, Within(1, 12)] = 2
     """Number of objects that a block's layers are stored as."""
     loading: Annotated[str, OneOf(LOADING)] = "layerwise"
-    """Way of loading: layerwise computes a layer once it is there, background waits for all layers."""
+    """Way of loading: layerwise computes each layer once it is loaded, background waits for all layers."""
     link_gbit_s: Annotated[float, Within(0.01, 100), Variable("LINK_GBIT")] = 1.0
     """Rate of every link in Gbit/s, not scaled."""
     stores: Annotated[int, Within(1, 8)] = 1

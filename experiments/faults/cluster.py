@@ -350,4 +350,4 @@ def _clear(directory: Path) -> None:
 
 
 Fault = Callable[[Cluster, float], None]
-"""Function that causes a fault for so many seconds; when it returns, all parts are as before."""
+"""Function that causes a fault in a cluster for a number of seconds; after it, all parts are as before."""

@@ -64,7 +64,7 @@ def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once
 
 
 def _take(back: socket.socket, received: Counter[tuple[int, int]]) -> None:
-    """Count the messages of the protocol that came in, at most so many that the flood is not delayed."""
+    """Count the protocol's messages that came in, in at most 4,096 frames, so as not to delay the flood."""
     for _ in range(4096):
         try:
             frame, address = back.recvfrom(2048)

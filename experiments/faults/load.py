@@ -197,7 +197,7 @@ def _digest(data: bytes | memoryview) -> bytes:
 
 
 async def _tell_members(client: Client) -> None:
-    """Say each change of the client's list of storage nodes.
+    """Print an event for each change of the client's list of storage nodes.
 
     The list is polled, because a client reports no changes. An idle client learns of a newer list only from
     answers, so it asks something while not all storage nodes are up.

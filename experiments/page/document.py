@@ -1,4 +1,4 @@
-"""HTML document with sections of text, plots and tables. All text of callers is escaped, except drawings."""
+"""HTML document with sections of text, plots and tables. Text is escaped; drawings and scripts are not."""
 
 from __future__ import annotations
 

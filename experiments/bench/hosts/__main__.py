@@ -64,7 +64,7 @@ class HostsOptions:
     works: tuple[Annotated[str, OneOf(WORKS)], ...] = tuple(WORKS)
     """Work to measure: GET, PUT or both."""
     cores: tuple[Annotated[str, OneOf(CORES)], ...] = tuple(CORES)
-    """Cores of the hosts to measure: python, compiled or both."""
+    """Implementations of the hosts' core to measure: python, compiled or both."""
     modes: tuple[Annotated[str, OneOf(MODES)], ...] = tuple(MODES)
     """Ways of datagrams through the kernel to measure."""
     results: Path = Path("results/bench-hosts")

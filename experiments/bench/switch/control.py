@@ -38,7 +38,7 @@ _START_TIMEOUT_S: Final = 60.0
 _GENERATION: Final = 1
 _WRITE_RUNS: Final = 5
 _LIMITS: Final = Limits(10**9, 10**9, 10**9)
-"""Limits of the meters: metering costs what it always costs, but nothing is dropped."""
+"""Limits of the meters, so high that packets are metered but never dropped."""
 
 
 class Control:

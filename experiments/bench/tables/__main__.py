@@ -1,4 +1,4 @@
-"""make bench WHAT=tables: compare a router with large tables with one exact match, and with BMv2."""
+"""make bench WHAT=tables: compare a router's large tables with one exact match, and with BMv2."""
 
 from __future__ import annotations
 
