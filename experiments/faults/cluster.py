@@ -131,7 +131,7 @@ class Cluster:
     def suspicions(self) -> int:
         """Return how often a living node suspected that a home had failed: the most of any node."""
         stats = [node.said["played"]["stats"] for node in self.living_nodes()]
-        return int(max(one["homes_suspected"] for one in stats))
+        return int(max((one["homes_suspected"] for one in stats), default=0))
 
     def played(self) -> list[dict[str, Any]]:
         """Wait until the living nodes have ended their operations; return these.

@@ -42,17 +42,19 @@ def main(arguments: list[str]) -> int:
         command = json.loads(line)
         if "frames" in command:
             frames = [bytes.fromhex(frame) for frame in command["frames"]]
-            _flood(out, back, frames, round(command["rate_per_s"] * PERIOD_S))
+            _flood(out, back, frames, command["rate_per_s"] * PERIOD_S)
     return 0
 
 
-def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once: int) -> None:
-    sent, received = 0, Counter[tuple[int, int]]()
+def _flood(out: socket.socket, back: socket.socket, frames: list[bytes], at_once: float) -> None:
+    """Send `at_once` frames in each period, on average, until the next line comes."""
+    sent, due, received = 0, 0.0, Counter[tuple[int, int]]()
     due_s = time.monotonic()
     while not select.select([sys.stdin], [], [], max(0.0, due_s - time.monotonic()))[0]:
-        for at in range(sent, sent + at_once):
-            out.send(frames[at % len(frames)])
-        sent += at_once
+        due += at_once
+        while sent < round(due):
+            out.send(frames[sent % len(frames)])
+            sent += 1
         due_s = max(due_s + PERIOD_S, time.monotonic() - PERIOD_S)
         _take(back, received)
     sys.stdin.readline()  # the line that ends the flood
