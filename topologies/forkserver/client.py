@@ -134,7 +134,7 @@ class ForkServer:
         return process
 
     def _read(self) -> None:
-        """Read the server's messages until it is gone; then mark its programs, which end with it, as ended."""
+        """Read the server's messages until it is gone; then mark its programs, which end with it, ended."""
         with contextlib.suppress(OSError):
             while text := self._link.recv(MAX_ANSWER_BYTES):
                 answer = json.loads(text)
