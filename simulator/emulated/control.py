@@ -1,4 +1,4 @@
-"""A controller that is a program."""
+"""Controller that is a program on the machine."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from workload.cost import CostModel
 
 
 class EmulatedControl(SwitchControl):
-    """Its clock is the emulation's, which is `machine.pace` times as fast as reality: its seconds are so much
-    longer here. Where hosts take CPU time they also say, in whole milliseconds of it, what computing a block
-    takes."""
+    """Controller whose clock is the emulation's: its seconds are `machine.pace` times as long here.
+
+    If hosts take CPU time, they also report how long computing a block takes, in whole milliseconds of that
+    clock.
+    """
 
     def __init__(
         self,
