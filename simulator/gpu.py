@@ -56,7 +56,7 @@ class Gpu:
             yield self._memory.take(tokens)
 
     def leave(self, tokens: int) -> None:
-        """Free the room of a request's KV."""
+        """Give back the room that a request's KV took."""
         if self._memory is not None:
             self._memory.give(tokens)
 

@@ -370,7 +370,8 @@ class System:
     def _warm(self, first: int) -> None:
         """Warm the nodes from the index `first` on with the blocks that were used most until now.
 
-        With push, joining nodes also subscribe to everything, as live ones do.
+        With push, joining nodes first ask for `Library.before_all`, as live ones do: switches then push to
+        them.
         """
         kind, now_s = self.scenario.nodes.warm, self.loop.now
         for client in list(self.clients.values())[first:] if first and self.scenario.control.push else ():
