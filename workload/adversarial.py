@@ -112,7 +112,7 @@ def soon_again(rng: Random, per_s: float) -> Sessions:
 
 
 def decoys(rng: Random, per_s: float) -> Sessions:
-    """Yield bursts of requests for chains that then never return, beside chains asked for rarely but always."""
+    """Yield bursts of requests for chains that then never return, beside chains asked for rarely for ever."""
     steady, burst, left = _zipf(rng, "steady", _CHAINS, 0.1), 0, 0
     for now_s in starts(rng, per_s):
         if rng.random() < 0.4:
