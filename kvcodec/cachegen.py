@@ -5,10 +5,10 @@ arithmetic coding.
     whole numbers                         -- less their anchor's -->                        deltas
     anchors and deltas                    -- a model for each channel -->                   arithmetic code
 
-An anchor is the first of `GROUP_TOKENS` tokens, as in the paper, or the channel's mean over the block,
-whichever leaves smaller deltas for a layer's keys or values: neighbouring tokens are alike in large models,
-and not in every model. Deltas are taken after rounding, so no error adds up. Where the paper has tables
-profiled for each model, the models of channels adapt as they go: nothing needs to be shared or sent.
+An anchor is the first of `GROUP_TOKENS` tokens, as in the paper, or the channel's mean over the block. Each
+layer's keys, and its values, use the kind that leaves smaller deltas: neighbouring tokens are alike in large
+models, but not in every model. Deltas are taken after rounding, so errors do not add up. The paper uses
+tables profiled for each model. Here the models of channels adapt as they go, so nothing is shared or sent.
 """
 
 from __future__ import annotations

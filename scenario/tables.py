@@ -171,7 +171,7 @@ class Nodes:
     vLLM's steps, which wait for loads (steps.py); budget: fixed times within a budget of tokens (budget.py),
     without fetching."""
     budget_tokens: Annotated[int, Within(1, 10_000_000)] = 8192
-    """budget: computed and answered tokens of the requests that are served at once."""
+    """budget: largest number of computed and answered tokens of the requests that are served at once."""
     request_ms: Annotated[float, Within(0.0, 1e6)] = 12.27
     """budget: fixed part of the time to the first token."""
     computed_token_us: Annotated[float, Within(0.0, 1e6)] = 14.04

@@ -165,7 +165,7 @@ def make(group: str) -> None:
         shutil.rmtree(str(left), ignore_errors=True)
     began = time.time()
     if group == "all" and is_installed("run") and not place.is_symlink():
-        shutil.copytree(str(place), str(aside), symlinks=True)  # to be added to
+        shutil.copytree(str(place), str(aside), symlinks=True)  # packages are added to the copy
     else:
         _say(f"creating the virtual environment {place.name}")
         _create(aside, group)
@@ -201,7 +201,7 @@ def bundled_pip() -> list[str]:
     Installing pip into the environment first would take longer than most of what pip installs.
     """
     bundled = Path(sysconfig.get_path("stdlib")) / "ensurepip" / "_bundled"
-    folders = (Path("/usr/share/python-wheels"), bundled)  # Debian's has the former
+    folders = (Path("/usr/share/python-wheels"), bundled)  # Debian uses the first folder
     wheels = [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))]
     return [str(wheels[-1] / "pip")] if wheels else []
 

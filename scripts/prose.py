@@ -155,7 +155,7 @@ def passages(text: str) -> list[Passage]:
             cell = token.type.endswith("_open")
         elif token.type in ("heading_open", "heading_close"):
             heading = token.type == "heading_open"
-        elif token.type == "inline" and not token.content.startswith(":::"):  # what mkdocstrings fills in
+        elif token.type == "inline" and not token.content.startswith(":::"):  # mkdocstrings replaces it
             found.append(Passage(line, words_of(token), not cell and not heading))
     return found
 

@@ -105,7 +105,7 @@ def in_gb(scenario: Scenario) -> Scenario:
     """Return the scenario with all memory in GB instead of blocks, plus half a block against rounding."""
     try:
         block_gb = cost_model(scenario, scenario.model.block_tokens or MOONCAKE.block_tokens).block_bytes / GB
-    except CompressionError:  # said by `check`
+    except CompressionError:  # `check` reports it
         return scenario
     nodes, storage, pool = scenario.nodes, scenario.storage, scenario.pool
     return scenario.changed(

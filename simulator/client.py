@@ -158,7 +158,7 @@ class Client:
             if transfer is None or not part & transfer.missing:
                 continue
             if ask.part != PROBE and transfer.missing & 1 << PROBE:
-                continue  # an earlier fetch asked for it; before the probe nobody waits for a body
+                continue  # it answers an earlier fetch: this one asks for no body before the probe
             if reply.group:
                 self._withdraw(transfer.lane, ask)
             if not reply.from_pool:
@@ -199,7 +199,7 @@ class Client:
         for ask in lane.waiting:
             if ask.block is pushed.block and ask.part == pushed.part:
                 lane.waiting.remove(ask)
-                lane.in_flight += ask.fragments  # what follows takes it for sent
+                lane.in_flight += ask.fragments  # settling the reply subtracts them again
                 return
 
     def _settle(self, lane: Lane[Ask], reply: Reply, now_s: float) -> None:
@@ -219,7 +219,7 @@ class Client:
         transfer.fragments += ask.fragments
         if reply.from_pool:
             transfer.pool_fragments += ask.fragments
-        if ask.part == PROBE:  # what it came from will have the rest, too
+        if ask.part == PROBE:  # the probe's source has the rest, too
             transfer.lane = self._lanes.pool if reply.from_pool else self._lanes.bodies(block.home)
             waiting, parts = transfer.lane.waiting, block.parts
             for part in range(1, len(parts)):
@@ -235,7 +235,7 @@ class Client:
     def _not_found(self, transfer: _Transfer, part: int) -> None:
         """End every chain before this block, which nobody holds."""
         del self._transfers[transfer.block.key]
-        if part != PROBE:  # its home dropped it meanwhile: the rest of the body is not waited for
+        if part != PROBE:  # its home has dropped it: stop waiting for the rest of the body
             self._abandon({transfer.block.key: transfer})
         for chain, place in transfer.chains:
             if place < chain.length:
@@ -268,13 +268,13 @@ class Client:
             kept = deque[Ask]()
             for ask in lane.waiting:
                 if ask.block.key in transfers:
-                    lane.in_flight += ask.fragments  # what follows takes it for sent
+                    lane.in_flight += ask.fragments  # the loop below subtracts them again
                 else:
                     kept.append(ask)
             lane.waiting = kept
         for transfer in transfers.values():
             missing, parts = transfer.missing, transfer.block.parts
-            if missing & 1 << PROBE:  # the rest of the body is asked for when the probe has come
+            if missing & 1 << PROBE:  # the body is requested once the probe has come
                 transfer.lane.in_flight -= parts[PROBE]
             else:
                 asked = [count for part, count in enumerate(parts) if missing >> part & 1]
@@ -287,7 +287,7 @@ class Client:
             for ask in asks:
                 if ask.part == PROBE:
                     transfer = self._transfers.get(ask.block.key)
-                    # None: an answer to an earlier request has ended it, while this one waited.
+                    # None: a reply to an earlier request ended the transfer while this request waited.
                     if transfer is not None and transfer.missing & 1 << PROBE:
                         transfer.begun_s = now_s
             self._port.ask(asks)

@@ -31,8 +31,8 @@ SUFFIX = EXTENSION_SUFFIXES[0]
 FLAGS = (
     "-O2",
     "-g0",
-    "-ffp-contract=off",  # figures are to be those that Python computes, to the last bit
-    "-Wno-error",  # what the C compiler thinks of what mypyc wrote is not for whoever builds it
+    "-ffp-contract=off",  # results must equal Python's to the last bit
+    "-Wno-error",  # warnings about mypyc's C code don't concern those who build it
 )
 _PLAIN = (
     "checks",
@@ -116,7 +116,7 @@ def folder() -> Path:
 def _mypy() -> str:
     """Return the pinned version of mypy, as two versions may compile a file differently; "" outside a
     checkout."""
-    lock = ROOT / "requirements-all.lock"  # of a checkout alone
+    lock = ROOT / "requirements-all.lock"  # only in a checkout
     pinned = re.search(r"^mypy==\S+", lock.read_text(), re.MULTILINE) if lock.exists() else None
     return pinned[0] if pinned else ""
 
@@ -147,12 +147,12 @@ def use() -> None:
         return
     try:
         _load(LIBRARY, built)
-    except ImportError:  # of another machine's Python: as if it were not there
+    except ImportError:  # built for another machine's Python: treated as absent
         if asked_for:
             raise
         return
-    with contextlib.suppress(OSError):  # someone else's, or read only
-        os.utime(built)  # so that it is not taken for one that nobody uses
+    with contextlib.suppress(OSError):  # another user's, or read-only
+        os.utime(built)  # marks the build as used
     sys.meta_path.insert(0, _Finder(built))
 
 

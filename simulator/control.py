@@ -206,7 +206,7 @@ class SwitchControl:
             if isinstance(operation, HintAnswer):
                 continue  # simulated nodes give no hints
             if isinstance(operation, PushFragment) and self._table_free_s > self._loop.now:
-                self._loop.at(self._table_free_s, self._in_band, operation)  # its group is there then
+                self._loop.at(self._table_free_s, self._in_band, operation)  # its group exists by then
             else:
                 self._in_band(operation)
 

@@ -2,8 +2,8 @@
 
 Nodes and decoders are in racks. KV that leaves a rack passes the rack's uplink, and the downlink of the rack
 that it enters. The decoder is chosen when the prefill has ended: in turn, by load (the fewest tokens), or by
-load and network (transfer over the links as they are now, plus one step), which is NetKV's addition (arXiv
-2606.03910). By network, decoders without room for a request's KV are chosen only if none has room.
+network. The latter, NetKV's addition (arXiv 2606.03910), takes the soonest first token: transfer over the
+links as they are now, plus one step. It chooses a decoder without room for the KV only if none has room.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Loop:
                 self._page = heappop(self._pages)
                 places = self._open = self._later.pop(self._page)
                 places.sort()
-            self.now, _number, action, arguments = heappop(places)  # "_" would make an object of it
+            self.now, _number, action, arguments = heappop(places)  # "_" would make an object of it in mypyc
             action(*arguments)
         if until is not None and not until.happened:
             raise RuntimeError("nothing is left to do, but the end has not come")

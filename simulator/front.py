@@ -42,7 +42,7 @@ class Front:
         return 0.0 if coming is None else max(0.0, coming[1] - now_s)
 
     def send(self, block: Block, device: Link, now_s: float) -> Passage:
-        """Return when the first and the last bit of a block reach whoever asks now."""
+        """Return when the first and the last bit of a block reach a reader that asks now."""
         coming = self._coming.get(block)
         if coming is not None and coming[1] > now_s:
             return self._join(block, device, coming, now_s)
@@ -78,8 +78,7 @@ class Whole(Front):
     beside_reader = True
 
     def has(self, block: Block, now_s: float) -> bool:
-        """Return False: blocks that nobody has it lacks, too, and those who have a block say so
-        themselves."""
+        """Return False: it has only blocks that others have, and those report them themselves."""
         return False
 
     def send(self, block: Block, device: Link, now_s: float) -> Passage:

@@ -186,7 +186,7 @@ def fragments_of(asks: Sequence[Ask]) -> int:
     """Return how many fragments these requests ask for."""
     if len(asks) == 1:
         return asks[0].fragments
-    fragments = 0  # a loop, because most bursts are one or two: a generator costs more than it adds up
+    fragments = 0  # a loop: for bursts of one or two requests a generator costs more
     for ask in asks:
         fragments += ask.fragments
     return fragments

@@ -56,7 +56,7 @@ def bill(scenario: Scenario, switches: int) -> Bill:
     if nodes.gate != "never" and storage.kind != "stores" and scenario.direct.front in ("merge", "pool"):
         pool_dollars = _pool_dollars(scenario, switches, scenario.direct.front == "pool")
     if not pool_dollars and scenario.workload.scheduler in SWITCH_ROUTERS:
-        pool_dollars = _pool_dollars(scenario, switches, False)  # programmable, too
+        pool_dollars = _pool_dollars(scenario, switches, False)  # these switches are programmable, too
     if nodes.gate != "never" and scenario.model.decoding == "smartnic":
         storage_dollars += nodes.count * (prices.smartnic - prices.nic)
     return Bill(

@@ -165,7 +165,7 @@ class Node:
             if fetch and self._options.loading == "blocking":
                 yield from self._fetch(self._look_up(chain, sources), len(chain), sources, record)
             self._look_up(chain, sources)
-            if len(sources) > known:  # something came while others computed
+            if len(sources) > known:  # blocks came while others computed
                 remaining = self._prefill.remaining(request, chain, sources, had)
             record.prefill_s = remaining.work_s
             record.saved_s = self._cost.request_prefill_s(request.input_tokens, 0) - record.prefill_s
@@ -230,7 +230,7 @@ class Node:
             return
         began_s = self._loop.now
         found: list[str] = []
-        if self._decodes_on_gpu and self._decode_s:  # no token for as long as that takes, or later ones
+        if self._decodes_on_gpu and self._decode_s:  # no token is decoded meanwhile, or tokens are slower
             self._loop.start(self.gpu.interrupt(len(missing) * self._decode_s))
         if self._options.loading == "blocking":
             yield from self.gpu.stall(self._bring(self.fetcher, missing, found))

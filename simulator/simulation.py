@@ -61,7 +61,7 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            gc.collect(0)  # of all that was made, once: nobody holds a simulation that has ended
+            gc.collect(0)  # once: nothing refers to a simulation that has ended
             gc.enable()
 
 

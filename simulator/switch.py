@@ -148,7 +148,7 @@ class Switch:
         onward: dict[Port, list[Reply]] = {}
         for reply in replies:
             ask = reply.ask
-            if reply.group:  # what another switch pushed ends at this one's hosts
+            if reply.group:  # what another switch pushed goes only to this one's hosts
                 hosts = self._network.fabric.hosts
                 self._fan_out(reply, [name for name in self.groups.get(reply.group, ()) if name in hosts])
                 continue
@@ -164,7 +164,7 @@ class Switch:
             place: Place = ask.block.claim if part == PROBE else (ask.block.claim, part)
             claim = None if ask.fill else pending.get(place)
             if claim is not None and not reply.copy and claim.asker != ask.asker:
-                claim = None  # of another question
+                claim = None  # made by another request
             waiters: Sequence[str] = ()
             if claim is not None:
                 if merging:
@@ -175,7 +175,7 @@ class Switch:
             addressed = ports[ask.asker]
             if reply.found and entry is None and part == PROBE:
                 self._count_miss(reply, len({addressed, *(ports[waiter] for waiter in waiters)}))
-            if not waiters or (len(waiters) == 1 and ports[waiters[0]] is addressed):  # most often
+            if not waiters or (len(waiters) == 1 and ports[waiters[0]] is addressed):  # in most cases
                 if alone:
                     addressed.reply(replies, tail_s)
                     return

@@ -336,7 +336,7 @@ class System:
         if self.direct is not None:
             return DirectClient(self.loop, self.direct, place)
         carrier = self._carrier
-        target_ms = round(self.scenario.network.target_backlog_ms)  # as hosts can be told it
+        target_ms = round(self.scenario.network.target_backlog_ms)  # hosts take whole milliseconds
         options = ClientOptions(LaneOptions(target_backlog_ms=target_ms))
         pushed: PushedParts | None = None
         if self.scenario.control.push:

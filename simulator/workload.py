@@ -289,5 +289,5 @@ def _own_prompts(workload: Workload, hit_share: float, block_tokens: int) -> Dem
             stored = round(hit_share * length)
         if stored:
             past.append(Request(0.0, stored * block_tokens, 1, chain[:stored]))
-    draw.shuffle(requests)  # nobody reads in the order in which the pool was filled
+    draw.shuffle(requests)  # requests come in another order than the pool was filled
     return Demand(tuple(requests), tuple(past), block_tokens)

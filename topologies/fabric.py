@@ -80,7 +80,7 @@ class Fabric:
 
         Links between switches keep their rates.
         """
-        graph = self.graph.copy()  # edges, too, are copies
+        graph = self.graph.copy()  # copies the edges, too
         for host, rate_bit_s in rates_bit_s.items():
             (edge,) = graph.adj[host].values()
             edge["rate_bit_s"] = rate_bit_s
@@ -206,7 +206,7 @@ class Fabric:
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:
-        import networkx as nx  # as in _check
+        import networkx as nx  # imported here as in _check
 
         return dict(nx.all_pairs_shortest_path_length(self.graph))
 

@@ -281,7 +281,7 @@ class Network(RunningNetwork):
                     f"the tunnel from {tunnel.vertex} to {tunnel.peer} on {tunnel.remote} could not be made "
                     f"({command}: {done.stderr.strip()}): load the kernel's module vxlan (modprobe vxlan)"
                 )
-        ShapedInterface(name, node=node, moveIntfFn=lambda *_: None, **parameters)  # it is there already
+        ShapedInterface(name, node=node, moveIntfFn=lambda *_: None, **parameters)  # it exists already
 
     def _end(self, name: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return name and parameters of an interface: a host's only one, or a switch's at that link."""

@@ -59,7 +59,7 @@ def records(directory: Path = RUN_DIRECTORY) -> Iterator[Path]:
 
 
 def _entries(directory: Path) -> list[Path]:
-    # Path.glob fails where a directory goes between two of its steps.
+    # Path.glob fails if a directory disappears between two of its steps.
     try:
         return sorted(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -129,7 +129,7 @@ def last_lines(path: Path, process: str) -> list[str]:
     lines: deque[str] = deque(maxlen=LAST_LINES)
     for line in tail.splitlines():
         if lines and lines[0].startswith(_DUMP) and len(lines) == LAST_LINES:
-            break  # what a dump says first says most: it has the innermost call
+            break  # a dump's first lines say most: they have the innermost call
         if line.startswith(_DUMP):
             lines.clear()
         if line.strip():

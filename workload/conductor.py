@@ -103,7 +103,7 @@ class _Queue:
 
 
 class Conductor:
-    """Scheduler of the module's docstring. Its caller reports the end of each route's prefill."""
+    """Mooncake's conductor as a scheduler; its caller reports the end of each route's prefill."""
 
     def __init__(self, cluster: Cluster, options: ConductorOptions | None = None, seed: int = 0) -> None:
         self.stats = ConductorStats()

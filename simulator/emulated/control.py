@@ -38,7 +38,7 @@ class EmulatedControl(SwitchControl):
         cost: CostModel,
     ) -> None:
         self._pace, self._hosts_say, self._cost = carrier.machine.pace, bool(carrier.machine.cores), cost
-        residual.speed = self._pace  # homes' backlogs are told by that clock, costs of blocks are real
+        residual.speed = self._pace  # backlogs are by that clock, costs of blocks in real seconds
         super().__init__(loop, switch, policy, size, options, homes, residual, push_share)
 
     def _by_clock(self, time: float) -> float:

@@ -108,7 +108,7 @@ class Process:
     def wake_up_s(self, now_s: float) -> float:
         """Return the seconds that waking up takes, besides the jobs."""
         share = self._cold.share(now_s - self._ran_s)
-        if share > self._share:  # a rest that left it colder than what it has not yet touched again
+        if share > self._share:  # this rest left it colder than it still was
             self._share, self._left = share, deque(self._cold.wakes_s)
         if not self._left:
             return self._wake_s

@@ -60,7 +60,7 @@ class LivePuts:
         """Note that the home has a fragment, or the whole block."""
         offer = self._active.get(put.block.key)
         if offer is None:
-            return  # of a block that it held when another fragment came
+            return  # an earlier acknowledgement has ended the offer
         lane = offer.lane
         offer.in_flight -= 1
         lane.settle(1, self._loop.now, 0.0)
@@ -71,7 +71,7 @@ class LivePuts:
             lane.in_flight -= offer.in_flight
             lane.waiting = deque(one for one in lane.waiting if one.block is not put.block)
             self._start()
-        elif not offer.waiting and not offer.in_flight:  # it lost some of them
+        elif not offer.waiting and not offer.in_flight:  # the home has lost some fragments
             self._queue(put.block, offer)
         self._pump(lane)
 

@@ -48,7 +48,7 @@ class EmulatedStore(Store):
         if self._process.free:
             super()._deny(nowhere)
             return
-        for reply in nowhere:  # each wakes those whom it passes
+        for reply in nowhere:  # each reply wakes the processes that it passes
             self._port.reply([reply])
 
     def put(self, put: Put) -> None:

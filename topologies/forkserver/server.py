@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     for module in arguments[1:]:
         importlib.import_module(module)
     gc.collect()
-    gc.freeze()  # what is here stays: the collector would only make the children's pages their own
+    gc.freeze()  # keeps the collector from writing to pages that children share
     ended, wake = socket.socketpair()
     for end in (ended, wake):
         end.setblocking(False)
@@ -92,13 +92,13 @@ def _run(request: dict[str, Any], streams: Sequence[int], server: int) -> int:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _libc.prctl(_PR_SET_NAME, module.encode())  # what ps and top show; the kernel keeps 15 characters
     if os.getppid() != server:
-        return 1  # it ended before it could take us along
+        return 1  # the server ended before prctl took effect
     if request["namespace"] is not None:
         _enter(request["namespace"])
     sys.argv = [module, *arguments]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # that the module was imported before it runs
+            warnings.simplefilter("ignore", RuntimeWarning)  # the module was imported before it runs
             runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
