@@ -35,8 +35,8 @@ class Routing:
     leaves: Annotated[int, Within(1, 64)] = 2
     """Leaves over which workers are spread, in order."""
     buckets: Annotated[int, Within(1, 65_536)] = 32
-    """Buckets over which a switch spreads requests; of more workers on a leaf than buckets, some get no
-    request."""
+    """Buckets over which a switch spreads requests; if a leaf has more workers than buckets, some get
+    none."""
     hash_tokens: Annotated[int, Within(1, 1_000_000)] = 256
     """Tokens that a hash of a prompt's header covers."""
     hashes: Annotated[int, Within(1, 4096)] = 4
@@ -47,7 +47,7 @@ class Routing:
     admitted: Annotated[int, Within(1, 1_000_000)] = 2
     """Reports of a prefix after which switches have a rule for it."""
     window_s: Annotated[float, Within(0.0, 1e9)] = 60.0
-    """first: age up to which these reports count. A worker reports a prefix once, so a rule stops to change
+    """first: age up to which these reports count. A worker reports a prefix once, so a rule stops changing
     this long after the last worker came to hold the prefix, whatever loads are reported. longest: all reports
     count."""
     uncovered: Annotated[float, Within(0.0, 1e6)] = 0.05

@@ -40,8 +40,8 @@ class Machine:
     host_wake_s: Annotated[float, Within(0.0, 1e3)] = 0.0
     """CPU time of a host for each wake-up."""
     rest_s: Annotated[float, Within(0.0, 1e3)] = 0.0
-    """Rest after which a host is mostly cold: by 1 - exp(-t / rest_s) after t (simulator.emulated.cpu); 0:
-    never."""
+    """Time constant with which a resting host becomes cold: by 1 - exp(-t / rest_s) after a rest of t
+    (simulator.emulated.cpu); 0: never."""
     node_cold_s: Annotated[float, Within(0.0, 1e3)] = 0.0
     """Extra CPU time of a cold node's first wake-up, in which it asks."""
     node_answer_cold_s: Annotated[float, Within(0.0, 1e3)] = 0.0

@@ -186,7 +186,7 @@ class Fabric:
         return closer[(self._order[switch] + self._order[last]) % len(closer)]
 
     def _next_hop(self, switch: str, destination: str) -> str:
-        """Return the next hop to a host that answers no GETs, or on the path from a storage node.
+        """Return the next hop to a vertex that answers no GETs, or on the path from a storage node.
 
         Of equal paths each switch chooses its own, which spreads the traffic of stores behind different
         switches.

@@ -64,9 +64,9 @@ def attach_hosts(
 def connect_up(graph: nx.Graph, lower: Sequence[str], upper: Sequence[str], rate_bit_s: float) -> None:
     """Link each lower switch to each upper one.
 
-    A switch's uplinks together are as fast as all its links below. Each uplink is as fast as the fastest of
-    those, because a storage node's replies take one path. `rate_bit_s` counts only if no switch has links
-    below it.
+    A switch's uplinks together are at least as fast as all its links below. Each uplink is at least as fast
+    as the fastest of those, because a storage node's replies take one path. `rate_bit_s` counts only if no
+    switch has links below it.
     """
     below = {name: [rate for _, _, rate in graph.edges(name, data="rate_bit_s")] for name in lower}
     rates = {name: max(sum(links) / len(upper), *links) for name, links in below.items() if links}

@@ -46,7 +46,7 @@ DENSE_REQUESTS, DENSE_REQUESTS_PER_S = 100, 1000.0
 WARNINGS_SHOWN = 3
 MS_PER_S = 1e3
 LEAST_UNIX_MS = 1e11
-"""Smallest number of milliseconds since 1970: as seconds it would be thousands of years."""
+"""Timestamp from which times are milliseconds since 1970: as seconds it would be thousands of years."""
 MAX_AFTER = 1000
 """Largest number of requests that one request waits for."""
 
