@@ -34,7 +34,7 @@ class Budget:
         return sum((tokens for tokens, _ in self._waiting), 0.0)
 
     def take(self, tokens: float) -> Event | None:
-        """Take room and return None or, if there is not enough, return the event of having taken it."""
+        """Take room and return None; if there is too little, return the event of taking it later."""
         if self._fits(tokens):
             self.used += tokens
             return None

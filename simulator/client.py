@@ -140,7 +140,7 @@ class Client:
         self._start_puts()
 
     def asked(self, asks: Sequence[Ask], neighbour: str, tail_s: float) -> None:
-        """Refuse: an inference node holds nothing for others."""
+        """Raise AssertionError: an inference node holds nothing for others."""
         raise AssertionError("an inference node holds nothing for others")
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:

@@ -97,7 +97,7 @@ class Gpu:
         return self._slowdown if self._slowdown and self._batch.size else 1.0
 
     def interrupt(self, duration_s: float) -> Steps:
-        """Decode blocks beside a prefill that goes on, which takes `duration_s` alone.
+        """Decode blocks, which alone takes `duration_s`, beside a prefill that goes on.
 
         Meanwhile no token is decoded or, with a slowdown, both take longer.
         """

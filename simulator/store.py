@@ -149,7 +149,7 @@ class Store:
         return self.holds(put.block) or len(arrived) == len(put.block.parts)
 
     def replied(self, replies: Sequence[Reply], neighbour: str, tail_s: float) -> None:
-        """Refuse: a storage node asks for nothing."""
+        """Raise AssertionError: a storage node asks for nothing."""
         raise AssertionError("a storage node asks for nothing")
 
     def backlog_ms(self) -> float:
