@@ -1,10 +1,11 @@
-"""Check the documents and the first lines of docstrings for plain prose.
+"""Checker of documents and of docstrings' first lines for plain prose.
 
     prose.py                    exit code 1 and one line for each finding, 0 without any
     prose.py --count            words and sentences of each document
 
-Sentences are those of sentencex. Their mean is that of paragraphs and lists; the longest may also stand in a
-table. Code has no sentences. Words are those that scripts/prose.toml lists, and what proselint finds.
+Sentences are split by sentencex. The mean length is that of paragraphs and lists; the longest sentence may
+also stand in a table. Code is left out. Refused words are those in scripts/prose.toml and those that
+proselint finds.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ WORDS, DOCUMENT_WORDS, REVISIONS = (
 RECORDS = ("docs/lab/record.md", "docs/lab/engines-attacked.md")
 """Lists of defects, which are not checked."""
 NOTEBOOK = "docs/lab/"
-"""Below this, pages may name revisions."""
+"""Folder whose pages may name revisions."""
 GENERATED = "do not edit"
-"""What a page says at its top that is generated of declarations, which is not checked either."""
+"""Words at the top of a page that is generated from declarations; such pages are not checked."""
 OTHERS = ("README.md", "CONTRIBUTING.md")
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 BREAK = re.compile(r"(?<=:)\s+(?=[A-Z])|(?<=\d s\.)\s+(?=[A-Z`])")
@@ -44,16 +45,16 @@ BREAK = re.compile(r"(?<=:)\s+(?=[A-Z])|(?<=\d s\.)\s+(?=[A-Z`])")
 
 @dataclass(frozen=True)
 class Passage:
-    """A paragraph, an item of a list or a cell of a table, without code."""
+    """Paragraph, list item or table cell, without code."""
 
     line: int
     text: str
     is_prose: bool
-    """Whether it has sentences: cells and headings have none."""
+    """Whether the passage has sentences: cells and headings have none."""
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is found; returns the exit code."""
+    """Print the findings and return the exit code."""
     pages = documents()
     if "--count" in arguments:
         for page in pages:
@@ -73,7 +74,7 @@ def read(name: str) -> str:
 
 
 def listed(*patterns: str) -> list[str]:
-    """Return the files of the repository that match, new ones included."""
+    """Return the files of the repository that match the patterns, new ones included."""
     command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return sorted({name for name in names if (ROOT / name).is_file()})
@@ -90,7 +91,7 @@ def sources() -> list[str]:
 
 
 def in_documents(pages: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong with the pages."""
+    """Yield the findings in the pages."""
     CheckRegistry().register_many(CHECKS)
     for page in pages:
         found = passages(read(page))
@@ -102,7 +103,7 @@ def in_documents(pages: Iterable[str]) -> Iterator[str]:
 
 
 def in_docstrings(names: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong with first lines of docstrings."""
+    """Yield the findings in first lines of docstrings."""
     for name in names:
         for line, text in first_lines(read(name)):
             yield from words_in(f"{name}:{line}", without_code(text), WORDS)
@@ -143,7 +144,7 @@ def proselint_in(page: str, found: list[Passage]) -> Iterator[str]:
 
 
 def passages(text: str) -> list[Passage]:
-    """Return the parts of a Markdown text that are read, each with its line."""
+    """Return the readable parts of a Markdown text with their lines."""
     found: list[Passage] = []
     line, cell = 0, False
     heading = False
@@ -154,7 +155,7 @@ def passages(text: str) -> list[Passage]:
             cell = token.type.endswith("_open")
         elif token.type in ("heading_open", "heading_close"):
             heading = token.type == "heading_open"
-        elif token.type == "inline" and not token.content.startswith(":::"):  # what mkdocstrings fills in
+        elif token.type == "inline" and not token.content.startswith(":::"):  # mkdocstrings replaces it
             found.append(Passage(line, words_of(token), not cell and not heading))
     return found
 
@@ -173,7 +174,7 @@ def words_of(token: Token) -> str:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a passage; what follows a colon with a capital letter is one of its own.
+    """Yield the sentences of a passage; a capital letter after a colon begins a new one.
 
     sentencex takes the "s." of a time at a sentence's end for an abbreviation.
     """
@@ -182,7 +183,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def count(text: str) -> int:
-    """Return the number of words: what has a letter or a digit."""
+    """Return the number of words that have a letter or a digit."""
     return sum(re.search(r"\w", word) is not None for word in text.split())
 
 
@@ -191,7 +192,7 @@ def without_code(text: str) -> str:
 
 
 def first_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of the first paragraph's first line of each docstring."""
+    """Yield line and text of the first line of each docstring."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
