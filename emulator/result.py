@@ -78,6 +78,7 @@ class TargetResult:
     """Number of requests that met TTFT_SLO. Times are emulated."""
 
     target_ms: float
+    """Longest time to first token that meets the target: TTFT_SLO."""
     met: int
     """Number of requests whose first token came in time; a request without one did not meet the target."""
     ttfts_ms: tuple[float, ...]
