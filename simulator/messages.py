@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
 from typing import Final
 
 from hostlib.protocol.wire import fingerprint
@@ -200,8 +199,3 @@ def replies_bytes(replies: Sequence[Reply], value_bytes: float, request_bytes: f
     for reply in replies:
         size_bytes += reply.ask.fragments * (value_bytes if reply.found else request_bytes)
     return size_bytes
-
-
-def address(index: int) -> IPv4Address:
-    """Return the address by which the controller knows a storage node."""
-    return IPv4Address("10.0.0.0") + index
