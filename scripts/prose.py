@@ -11,6 +11,7 @@ proselint finds.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -105,10 +106,15 @@ def in_documents(pages: Iterable[str]) -> Iterator[str]:
 def in_docstrings(names: Iterable[str]) -> Iterator[str]:
     """Yield the findings in first lines of docstrings."""
     for name in names:
-        for line, text in first_lines(read(name)):
-            yield from words_in(f"{name}:{line}", without_code(text), WORDS)
+        for line, text, is_of_function in first_lines(read(name)):
+            place = f"{name}:{line}"
+            yield from words_in(place, without_code(text), WORDS)
             if count(text) > RULES["most_words"]:
-                yield f"{name}:{line}: a first line of {count(text)} words: at most {RULES['most_words']}"
+                yield f"{place}: a first line of {count(text)} words: at most {RULES['most_words']}"
+            opening = text.split()[0].rstrip(",:;.")
+            if opening in RULES["openings"] or (is_of_function and opening in RULES["openings_of_functions"]):
+                does = "what it does or returns" if is_of_function else "the noun that it is about"
+                yield f"{place}: {opening!r} begins a docstring: begin with {does}"
 
 
 def lengths_in(page: str, found: list[Passage]) -> Iterator[str]:
@@ -191,13 +197,24 @@ def without_code(text: str) -> str:
     return re.sub(r"`[^`]*`", "code", text)
 
 
-def first_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of the first line of each docstring."""
+def first_lines(source: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield line and text of each docstring's first line, and whether it is a function's.
+
+    A string under a constant or a field is a docstring, too.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield node.body[0].lineno, text.partition("\n")[0]
+            is_function = not isinstance(node, ast.Module | ast.ClassDef)
+            strings = ((line.lineno, text_of(line)) for line in (node.body[:1] if is_function else node.body))
+            yield from ((line, text.partition("\n")[0], is_function) for line, text in strings if text)
+
+
+def text_of(statement: ast.stmt) -> str:
+    """Return the text of a statement that is a string; empty if it is none."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        value = statement.value.value
+        return inspect.cleandoc(value) if isinstance(value, str) else ""
+    return ""
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from simulator.simulation import simulate
 from workload.cost import MODELS
 
 LINK_S = 0.5e-3
-"""Delay of each link in seconds (--delay): a request crosses four to a worker, six by way of a router."""
+"""Delay of each link in seconds (--delay): a request crosses four to a worker, six through a router."""
 DIRECT_S, ROUTED_S = 4.0e-3, 5.0e-3
 """Seconds that a request on its own takes beside its worker and the delays of links: directly,
 and by a router.
