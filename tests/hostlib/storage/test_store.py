@@ -9,13 +9,13 @@ import pytest
 
 from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
-from hostlib.protocol.block import LEAST_BYTES, Block, Place
+from hostlib.protocol.block import LEAST_BYTES, Block, Derived, Place
 from hostlib.protocol.content import block_content, derivation, derived_write, sealed_block
 from hostlib.protocol.errors import DiskError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone
 from hostlib.storage.lifetimes import Lifetime
 from hostlib.storage.simulated_disk import SimulatedDisk
-from hostlib.storage.ssd import SsdTier
+from hostlib.storage.ssd import LEAVE_AT_ONCE, SsdTier
 from hostlib.storage.store import BlockStore
 from hostlib.storage.store_options import Kept, StoreOptions
 from tests.asynchronous import in_virtual_time
@@ -588,7 +588,26 @@ async def test_short_blocks_that_wait_for_a_disk_are_bounded() -> None:
     assert most / 2 < kept.count(Kept.COMMITTING) <= most + 1
 
 
-def test_a_large_block_takes_the_place_of_many_retained_ones_in_a_moment() -> None:
+@in_virtual_time
+async def test_a_large_block_takes_the_place_of_many_in_pieces() -> None:
+    """Others waited for up to 4 s."""
+    tier = SsdTier(SimulatedDisk(), 4_000 * LEAST_BYTES, run=commit_in_virtual_time)
+    store = BlockStore(4_000 * LEAST_BYTES, tier, derivation(SEAL))
+    tier.preload((Place(1, key(number)), Derived(1)) for number in range(4_000, 8_000))
+    for number in range(4_000):
+        store.put(Place(1, key(number)), Block(WRITE, b"x", bytes(wire.TAG_BYTES)), durable=False)
+    store.put(Place(1, key(9_999)), Block(WRITE, bytes(4_000 * LEAST_BYTES), b""), durable=False)
+    assert store.sizes()["dram"] == 4_001 - LEAVE_AT_ONCE
+    await asyncio.sleep(0)
+    assert store.sizes()["dram"] == 4_001 - 2 * LEAVE_AT_ONCE
+    assert tier.dropped == 2 * LEAVE_AT_ONCE
+    await asyncio.sleep(0.001)
+    assert store.sizes()["dram"] == 1
+    assert sorted(tier) == sorted(Place(1, key(number)) for number in range(4_000))
+
+
+@in_virtual_time
+async def test_a_large_block_takes_the_place_of_many_retained_ones_in_a_moment() -> None:
     """Each of them was looked at for each that left: others waited for a minute."""
     store = BlockStore(16_000 * LEAST_BYTES, None, derivation(SEAL))
     for tenant in (1, 2):
@@ -599,5 +618,6 @@ def test_a_large_block_takes_the_place_of_many_retained_ones_in_a_moment() -> No
     assert store.stats.retained == 8_000
     began_s = thread_time()
     store.put(Place(3, key(0)), Block(WRITE, bytes(15_999 * LEAST_BYTES), b""), durable=False)
+    await asyncio.sleep(0.001)
     assert thread_time() - began_s < 3
     assert len(store.places()) == 2
