@@ -535,12 +535,17 @@ def test_places_are_listed_soon() -> None:
     block, source = Block(WRITE, b"x", bytes(wire.TAG_BYTES)), Random(1)
     for _ in range(200_000):
         store.put(Place(1, source.randbytes(16)), block, durable=False)
-    took_s = []
-    for _ in range(3):
-        began_s = thread_time()
-        assert len(store.places()) == 200_000
-        took_s.append(thread_time() - began_s)
-    assert min(took_s) < 0.02
+    plain = dict.fromkeys(store.places())
+
+    def least_s(listed: Callable[[], list[Place]]) -> float:
+        took_s = []
+        for _ in range(5):
+            began_s = thread_time()
+            assert len(listed()) == 200_000
+            took_s.append(thread_time() - began_s)
+        return min(took_s)
+
+    assert least_s(store.places) < 2.5 * least_s(lambda: list(plain))
 
 
 def test_memory_holds_no_more_than_its_bytes_but_for_one_block() -> None:
