@@ -29,7 +29,7 @@ import socket
 import struct
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from math import floor
@@ -54,6 +54,10 @@ MAX_SOURCES: Final = 1024
 MAX_FORGOTTEN: Final = 1024
 """Blocks of a tenant of which tombstones were forgotten. If there is one more, the first of them counts as
 the whole tenant."""
+MAX_FORGOTTEN_OF_ALL: Final = 65_536
+"""Such blocks of all tenants together: with many tenants, each has its share of this number."""
+TENANTS_AT_ONCE: Final = 1024
+"""Tenants that are looked at without a pause: a storage node can make up deletions of 65,536."""
 EXPIRE_EVERY_S: Final = 1.0
 """Time between two searches for tombstones that are too old."""
 _NAMED: Final = struct.Struct(">H16sQ16s")
@@ -109,6 +113,12 @@ class Tombstones:
         """By tenant and key: of WHOLE_TENANT, and of blocks that were deleted too often."""
         self._expired_s = float("-inf")
         """When `add` looked for what is too old last."""
+        self._to_expire: list[int] = []
+        """Tenants to look at the next times."""
+        self._with: defaultdict[int, set[int]] = defaultdict(set)
+        """Tenants by how many tombstones they have."""
+        self._most = 0
+        """The largest number that one has."""
         self.on_forgotten: Callable[[Tombstone], None] = lambda stone: None
         """Told of each that is not kept any longer."""
 
@@ -145,7 +155,9 @@ class Tombstones:
         if stone in self or deleted_s <= self.wall_s() - TOMBSTONE_S:
             return False
         self._deleted_s.setdefault(stone.place, {})[stone] = deleted_s
-        self._of_tenant.setdefault(stone.place.tenant, {})[stone] = None
+        of_tenant = self._of_tenant.setdefault(stone.place.tenant, {})
+        of_tenant[stone] = None
+        self._counted(stone.place.tenant, len(of_tenant) - 1, len(of_tenant))
         sources = self._of_source.setdefault(stone.place.tenant, {})
         if len(sources) >= MAX_SOURCES and source not in sources:
             source = ""  # a storage node that passes them on made the others up
@@ -164,7 +176,7 @@ class Tombstones:
         """Note that some deletions of a block, or of a tenant, from before this time are not known here."""
         known = self._complete_since_s.setdefault(place.tenant, {})
         known[place.key] = max(since_s, known.get(place.key, since_s))
-        if len(known) > 1 + MAX_FORGOTTEN:
+        if len(known) > 1 + min(MAX_FORGOTTEN, MAX_FORGOTTEN_OF_ALL // len(self._complete_since_s)):
             first = next(key for key in known if key != WHOLE_TENANT)
             self.incomplete(Place(place.tenant, WHOLE_TENANT), known.pop(first))
 
@@ -181,14 +193,17 @@ class Tombstones:
                 self.incomplete(place, min(of_block.values()))
 
     def expire(self) -> None:
-        """Forget what is too old."""
+        """Forget what is too old, of TENANTS_AT_ONCE tenants each time."""
         until_s = self.wall_s() - TOMBSTONE_S
-        for tenant in list(self._of_tenant):
-            aged = ((stone, self._deleted_s[stone.place][stone]) for stone in self._of_tenant[tenant])
+        tenants = self._to_expire or list(self._of_tenant | self._complete_since_s)
+        self._to_expire = tenants[TENANTS_AT_ONCE:]
+        for tenant in tenants[:TENANTS_AT_ONCE]:
+            stones = self._of_tenant.get(tenant, {})
+            aged = ((stone, self._deleted_s[stone.place][stone]) for stone in stones)
             for stone, deleted_s in list(takewhile(lambda one: one[1] <= until_s, aged)):
                 self.incomplete(Place(tenant, WHOLE_TENANT), deleted_s)  # should the clock be set back
                 self._forget(stone)
-        for tenant, known in self._complete_since_s.items():
+            known = self._complete_since_s.get(tenant, {})
             for key in [key for key, since_s in known.items() if since_s <= until_s and key != WHOLE_TENANT]:
                 self.incomplete(Place(tenant, WHOLE_TENANT), known.pop(key))
 
@@ -221,7 +236,8 @@ class Tombstones:
         if len(self._of_tenant[tenant]) > MAX_OF_TENANT:
             self._forget_oldest_of_most(tenant, newest)
         elif len(self) > MAX_STONES:
-            most_of = max(self._of_tenant, key=lambda one: len(self._of_tenant[one]))
+            most_of = self._with[self._most].pop()
+            self._with[self._most].add(most_of)
             self._forget_oldest_of_most(most_of, newest)
 
     def _forget_oldest_of_most(self, tenant: int, newest: Tombstone) -> None:
@@ -234,6 +250,16 @@ class Tombstones:
         self.incomplete(Place(tenant, WHOLE_TENANT), self._deleted_s[stone.place][stone])
         self._forget(stone)
 
+    def _counted(self, tenant: int, before: int, now: int) -> None:
+        """Take note of how many tombstones a tenant has now."""
+        self._with[before].discard(tenant)
+        if not self._with[before]:
+            del self._with[before]
+        if now:
+            self._with[now].add(tenant)
+        if now > self._most or self._most not in self._with:
+            self._most = now
+
     def _forget(self, stone: Tombstone) -> None:
         stones = self._deleted_s[stone.place]
         del stones[stone]
@@ -241,6 +267,7 @@ class Tombstones:
             del self._deleted_s[stone.place]
         of_tenant = self._of_tenant[stone.place.tenant]
         del of_tenant[stone]
+        self._counted(stone.place.tenant, len(of_tenant) + 1, len(of_tenant))
         if not of_tenant:
             del self._of_tenant[stone.place.tenant]
         sources, source = self._of_source[stone.place.tenant], self._source.pop(stone)

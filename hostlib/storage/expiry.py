@@ -33,6 +33,9 @@ BATCH: Final = 64
 LOOK_S: Final = 60.0
 """Longest time between two looks at the clock, which may be set."""
 TELL_EVERY_S: Final = 0.5
+TELL_AT_ONCE: Final = 1024
+"""Messages to others after which what this node answers has its turn. More would fill a socket's queue."""
+TELL_PAUSE_S: Final = 0.01
 TELL_S: Final = 10.0
 """Seconds for which others are told of a deletion until they answer."""
 MAX_TOLD: Final = 4096
@@ -198,13 +201,18 @@ class Expiry:
                 while self._untold and len(self._telling) < MAX_TOLD:
                     self._begin_to_tell(self._untold.popleft())
                 now_s = asyncio.get_running_loop().time()
+                sent = 0
                 for name, telling in list(self._telling.items()):
                     if now_s > telling.until_s:
-                        del self._telling[name]
-                        self._forget(telling.stone)
+                        if self._telling.pop(name, None) is not None:
+                            self._forget(telling.stone)
                         continue
                     for address in telling.untold:
                         self._transport.send(address, [telling.message])
+                    sent += len(telling.untold)
+                    if sent >= TELL_AT_ONCE:
+                        sent = 0
+                        await asyncio.sleep(TELL_PAUSE_S)
                 await asyncio.sleep(TELL_EVERY_S)
         finally:
             self._teller = None

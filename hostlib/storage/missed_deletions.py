@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 DOUBT_S: Final = 30.0
 """A node that returns waits this long for peers to name deletions, and again after each new one."""
 
+MAX_MISSED: Final = 131_072
+"""Blocks and tenants of which it may have missed deletions. If there are more, all blocks of their tenants
+count as such: there can be 65,536 tenants."""
+
 
 class MissedDeletions:
     """`is_listed()` says whether a controller's list has the node, if there is a controller; before that,
@@ -100,6 +104,8 @@ class MissedDeletions:
             self._learned += not was_known and stone in stones
         elif (self.in_doubt or not self._knows_all) and self._knew_until_s(stone.place) < since_s:
             self._missed.add(stone.place)
+            if len(self._missed) > MAX_MISSED:
+                self._missed = {Place(one.tenant, WHOLE_TENANT) for one in self._missed}
             stones.incomplete(stone.place, since_s)
 
     def all_was_said(self) -> None:

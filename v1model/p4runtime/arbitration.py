@@ -23,6 +23,7 @@ ElectionId = tuple[int, int]  # high, low
 
 MAX_CONTROLLERS = 16  # in a role, as in BMv2
 MAX_ROLES = 16
+MAX_ROLE_NAME = 256  # characters; each message to a controller of the role has them
 
 
 def election_id(message: p4runtime_pb2.MasterArbitrationUpdate) -> ElectionId | None:
@@ -89,7 +90,7 @@ class Arbitration:
         with self._lock:
             role = self._roles.get(role_name)
             if role is None and role_name:
-                raise DataPlaneError("NOT_FOUND", f"no controller has the role {role_name!r}")
+                raise DataPlaneError("NOT_FOUND", f"no controller has the role {role_name[:MAX_ROLE_NAME]!r}")
             if role is None or role.primary is None or role.controllers[role.primary] != own_id:
                 raise DataPlaneError("PERMISSION_DENIED", _not_primary(role, own_id))
 
@@ -103,6 +104,10 @@ class Arbitration:
             code = "NOT_FOUND" if session.role is None else "FAILED_PRECONDITION"
             raise DataPlaneError(code, f"this is device {self._device_id}, not {message.device_id}")
         name = message.role.name
+        if len(name) > MAX_ROLE_NAME:
+            raise DataPlaneError(
+                "RESOURCE_EXHAUSTED", f"a role's name has at most {MAX_ROLE_NAME} characters"
+            )
         if session.role is not None and session.role != name:
             raise DataPlaneError(
                 "FAILED_PRECONDITION", f"this stream has the role {session.role!r}, not {name!r}"

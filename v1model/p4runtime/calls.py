@@ -25,6 +25,7 @@ REQUEST_TIMEOUT_S = 10.0  # from the begin of a call to the last byte of its req
 RESPONSE_TIMEOUT_S = 60.0  # until a client takes its next message
 # Calls without their request, of connections that no primary uses; each may hold most of a request.
 MAX_WAITING = 24
+MAX_ANSWERED = 32  # calls of such connections whose client has not taken the answer
 MAX_RUNNING = 32  # calls that read and write, and as many of primaries' connections
 MAX_RUNNING_OF_PEER = 4  # of a connection that no primary uses
 _LOOK_S = 0.5
@@ -35,7 +36,7 @@ class _Wait:
     context: grpc.ServicerContext
     peer: str
     deadline: float
-    counts: bool  # among those of which there may be MAX_WAITING
+    most: int  # of its kind, which it stands for; 0: it does not count
     number: int
 
 
@@ -65,17 +66,23 @@ class Calls:
         If too many wait, the connection with most of them loses its oldest. So no client can block others
         with calls that never send a request. Primaries' connections don't count.
         """
-        peer, deadline = context.peer(), time.monotonic() + REQUEST_TIMEOUT_S
+        peer = context.peer()
         counts = not is_primary or peer in _SHARED_PEERS
-        wait = _Wait(context, peer, deadline, counts, next(self._numbers))
-        with self._waiting(wait):
+        with self._waiting(context, peer, REQUEST_TIMEOUT_S, MAX_WAITING if counts else 0):
+            yield
+
+    @contextmanager
+    def for_answer(self, context: grpc.ServicerContext, *, is_primary: bool) -> Iterator[None]:
+        """Mark a call as waiting for its client to take the answer, as `for_request` does."""
+        peer = context.peer()
+        counts = not is_primary or peer in _SHARED_PEERS
+        with self._waiting(context, peer, RESPONSE_TIMEOUT_S, MAX_ANSWERED if counts else 0):
             yield
 
     @contextmanager
     def for_response(self, context: grpc.ServicerContext) -> Iterator[None]:
-        """Mark a call as waiting for its client to take a message during the block."""
-        deadline = time.monotonic() + RESPONSE_TIMEOUT_S
-        with self._waiting(_Wait(context, "", deadline, False, next(self._numbers))):
+        """Mark a stream, of which there are few, as waiting for its client to take a message."""
+        with self._waiting(context, "", RESPONSE_TIMEOUT_S, 0):
             yield
 
     @contextmanager
@@ -103,11 +110,14 @@ class Calls:
             )
 
     @contextmanager
-    def _waiting(self, wait: _Wait) -> Iterator[None]:
+    def _waiting(
+        self, context: grpc.ServicerContext, peer: str, timeout_s: float, most: int
+    ) -> Iterator[None]:
+        wait = _Wait(context, peer, time.monotonic() + timeout_s, most, next(self._numbers))
         with self._changed:
             was_empty = not self._waits
             self._waits[wait] = None
-            surplus = self._surplus() if wait.counts else None
+            surplus = self._surplus(most) if most else None
             if surplus is not None:
                 del self._waits[surplus]
             if was_empty:
@@ -120,9 +130,9 @@ class Calls:
             with self._changed:
                 self._waits.pop(wait, None)
 
-    def _surplus(self) -> _Wait | None:
-        counted = [wait for wait in self._waits if wait.counts]
-        if len(counted) <= MAX_WAITING:
+    def _surplus(self, most: int) -> _Wait | None:
+        counted = [wait for wait in self._waits if wait.most == most]
+        if len(counted) <= most:
             return None
         calls = Counter(wait.peer for wait in counted)
         return min(counted, key=lambda wait: (-calls[wait.peer], wait.number))

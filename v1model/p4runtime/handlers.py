@@ -23,6 +23,7 @@ from google.protobuf.message import DecodeError
 from v1model.dataplane import DataPlaneError
 from v1model.p4runtime.request_head import KINDS, RequestHead
 from v1model.p4runtime.status import grpc_code
+from v1model.p4runtime.turns import Turns
 from v1model.protos.p4.v1 import p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -90,13 +91,20 @@ def own_handlers(service: P4RuntimeService, own: OwnCalls) -> grpc.GenericRpcHan
     change something are for the primary only.
     """
 
+    turns = Turns()  # one call may read all entries of a table; others' are not in the primary's way
+
     def statistics(_request: Message, _context: grpc.ServicerContext) -> bytes:
         return json.dumps(own.statistics()).encode()
 
     def call(request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext) -> bytes:
         data = _own_data(request)
         as_whom = service.as_reader if own.only_reads(data) else service.as_primary
-        return as_whom(request, context, lambda: own.call(data))
+
+        def do() -> bytes:
+            with turns.turn(context.peer(), is_primary=service.is_of_primary(context)):
+                return own.call(data)
+
+        return as_whom(request, context, do)
 
     behaviours = {
         "Statistics": partial(
@@ -161,7 +169,7 @@ def _answer(
     if is_stream:
         yield from answer
     else:
-        with service.calls.for_response(context):
+        with service.calls.for_answer(context, is_primary=service.is_of_primary(context)):
             yield answer
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from v1model.p4runtime.address import ServerError
-from v1model.p4runtime.calls import MAX_RUNNING, MAX_WAITING
+from v1model.p4runtime.calls import MAX_ANSWERED, MAX_RUNNING, MAX_WAITING
 from v1model.p4runtime.handlers import MAX_MESSAGE_BYTES, OwnCalls, handlers, own_handlers, queue_handlers
 from v1model.p4runtime.service import MAX_STREAMS, P4RuntimeService
 
@@ -22,7 +22,7 @@ MAX_CONNECTIONS = 4096  # many: idle ones are closed soon, but block others unti
 _OTHER_FILES = 512
 # Calls that have just arrived, wait for a primary's request, are being refused or are answered at once.
 SPARE_THREADS = 32
-THREADS = MAX_STREAMS + MAX_WAITING + 2 * MAX_RUNNING + SPARE_THREADS
+THREADS = MAX_STREAMS + MAX_WAITING + MAX_ANSWERED + 2 * MAX_RUNNING + SPARE_THREADS
 OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.so_reuseport", 0),  # a second server on the same port is an error

@@ -97,7 +97,10 @@ class Reader:
         if not 0 <= count <= self._left:
             raise ProtocolError(f"a message of more than {MAX_MESSAGE_BYTES} bytes")
         self._left -= count
-        return self._take(count)
+        data = self._take(count)
+        if len(data) < count:
+            raise ProtocolError("a message that ends too early")
+        return data
 
     def _unsigned(self) -> int:
         return int.from_bytes(self._bytes(4), "big")
