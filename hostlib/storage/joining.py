@@ -86,6 +86,8 @@ class Joining:
         these."""
         self.on_lifetime: Callable[[AgedStone], None] = lambda aged: None
         """Told of what peers say of lifetimes."""
+        self.on_list: Callable[[], None] = lambda: None
+        """Called when there is a new list."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._unreadable: dict[Place, None] = {}
         """Blocks that are to be copied from other homes."""
@@ -127,6 +129,7 @@ class Joining:
         self.members = members
         self._may_lack = self._may_lack or self._all_copies_may_be_away()
         self._number = own.number if own is not None else 0
+        self.on_list()
         if own is None:
             return
         self.settled = False
