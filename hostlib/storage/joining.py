@@ -357,9 +357,10 @@ class Joining:
         return task
 
     def _doubt(self, holds_old_blocks: bool) -> None:
-        """Doubt the blocks that are here, if there are peers: these may have had them deleted meanwhile."""
-        if holds_old_blocks and any(one.address != self._address for one in self.members.nodes):
-            self.missed.may_have_missed()
+        """Take note that this node was away, if there are peers: these may have had blocks deleted meanwhile,
+        and some of those be here."""
+        if any(one.address != self._address for one in self.members.nodes):
+            self.missed.was_away(holds_old_blocks)
 
     def _is_listed(self) -> bool:
         return self._controller is None or bool(self.members.epoch)
