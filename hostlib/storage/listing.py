@@ -80,7 +80,8 @@ class Listing:
         if message.flags & LIST_FLAGS:
             return await self._answer_stones(address, message, start)
         cost_s = 0.0
-        if start == FIRST:  # who goes on with a list that another began anew misses nothing of its own
+        if start == FIRST or not self._places:
+            # Who goes on with a list that another began anew, or this node before its restart, misses nothing.
             self._places = await in_order(self._store.places(), lambda place: place)
             cost_s = SORT_S * len(self._places)
         members = self._joining.members
@@ -105,7 +106,7 @@ class Listing:
     async def _answer_stones(self, address: str, message: Message, start: Place) -> float:
         """All tombstones, or all lifetimes of what is here, whoever's homes their blocks have."""
         cost_s, asked = LOOK_S, message.flags & LIST_FLAGS
-        if start == FIRST:
+        if start == FIRST or asked not in self._stones:
             self._stones[asked] = await in_order(self._made(asked), lambda entry: entry[0])
             cost_s += STONE_S * len(self._stones[asked])
         self._send(address, message, make_stones_page(self._stones.get(asked, ()), start), 0)
