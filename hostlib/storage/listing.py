@@ -81,7 +81,7 @@ class Listing:
             return await self._answer_stones(address, message, start)
         cost_s = 0.0
         if start == FIRST or not self._places:
-            # Who goes on with a list that another began anew, or this node before its restart, misses nothing.
+            # Who goes on with a list that another began anew misses nothing, nor after a restart of this node.
             self._places = await in_order(self._store.places(), lambda place: place)
             cost_s = SORT_S * len(self._places)
         members = self._joining.members
