@@ -61,7 +61,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         """Whether nothing is kept or found, as the server's weights have changed."""
 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
-        """SGLang says which memory the pages come from: from now on they have a name that others know.
+        """Name the pages by the memory that SGLang says they come from; from now on others know the name.
 
         ConfigError if that memory gives no whole pages to a backend, so that nothing would ever be stored,
         and for options by which SGLang returns what it does not know of loaded tokens.
@@ -77,7 +77,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._name, self._naming = None, begin_naming(mem_pool_host)
 
     def register_mem_host_pool_v2(self, host_pool: Any, host_pool_name: Any) -> None:
-        """SGLang names a pool of host memory beside that of the KV; ConfigError, as its pages are not kept.
+        """Raise ConfigError for another pool of host memory beside that of the KV: its pages are not kept.
 
         With a part of them, a model would continue a prompt from a state that is not the prompt's.
         """
@@ -88,7 +88,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
             )
 
     def weights_changed(self) -> None:
-        """The server's weights are about to change: what its memory holds may be of the former ones."""
+        """Handle a change of the server's weights: what its memory holds may be of the former ones."""
         if not self._is_left:
             _log.warning("The pool is left until SGLang clears its storage backend: its weights change.")
         self._is_left = True
@@ -151,10 +151,11 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._is_left = False
 
     def get_stats(self) -> None:
-        """SGLang asks for its own kind of object here; the pool's counters are in `pool_stats`."""
+        """Return nothing: SGLang asks for its own kind of object here. The pool's counters are in
+        `pool_stats`."""
 
     def pool_stats(self) -> dict[str, Any]:
-        """Counters of the pool's client."""
+        """Return the counters of the pool's client."""
         return self._pool.stats()
 
     def close(self) -> None:
@@ -162,7 +163,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._pool.close()
 
     def _is_named(self) -> bool:
-        """Whether the pages have a name, once the model's files are hashed, and may be used."""
+        """Return whether the pages have a name, once the model's files are hashed, and may be used."""
         if self._name is None and self._naming is not None and self._naming.done():
             try:
                 self._name = self._naming.result()

@@ -1,4 +1,4 @@
-"""How a host process is run and controlled.
+"""Run and control of a host process.
 
     process = its configuration, a JSON file named on the command line
     stdout  < {"event": "ready"}                 once, when it can serve
@@ -46,7 +46,7 @@ Config = TypeVar("Config", bound=ProcessConfig)
 
 
 class HostProcess(ABC):
-    """What a kind of host does between start and stop."""
+    """Interface of a kind of host process: its work, progress and report."""
 
     @abstractmethod
     async def run(self, start_s: float) -> None:

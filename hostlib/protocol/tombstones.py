@@ -1,23 +1,24 @@
-"""What was deleted, and must not come back.
+"""Tombstones: records of deleted writes, which must not come back.
 
 A tombstone names one write of one block and has the proof that its writer's secret makes
 (`hostlib.protocol.seal.Seal.proof`). It deletes a block only if the tag of that block's first fragment is the
 hash of the proof. So storage nodes take tombstones from anybody, and hand them on, without a secret of their
-own: one that somebody made up matches nothing. It says nothing of later writes, which have other content ids.
+own: a made-up tombstone matches nothing. A tombstone says nothing of later writes, which have other content
+ids.
 
-Tombstones are bounded: they expire, and a block and a tenant have so many of them. `complete_since_s` says
-from when on all deletions of a block are known. A node that was away since before that can't learn what it
-missed, and asks others for its blocks: for one that was deleted too often, or for all of a tenant with too
-many. Where there are too many, whoever has most of them loses the oldest of his: so what a host makes up
-displaces no tombstone of another. The address of that host goes with a tombstone to the disk and to other
-storage nodes.
+Tombstones are bounded: they expire, and each block and each tenant may have only so many. `complete_since_s`
+says from when on all deletions of a block are known. A node that was away since before that can't learn what
+it missed, and asks others for its blocks. It asks for one block if that was deleted too often, and for all of
+a tenant that has too many. Where there are too many, the host with most tombstones loses its oldest: so what
+a host makes up displaces no tombstone of another host. The address of that host goes with a tombstone to the
+disk and to other storage nodes.
 
 The value of a KEYS message with the flag TOMBSTONES, integers big-endian:
 
     the place to go on from (tenant u16, key), then for each tombstone: tenant u16, key, content id u64,
     proof, age in seconds u32, IPv4 address of the host that deleted it
 
-An entry with the content id 0 is no tombstone: its age is that of the time from which on those of its block
+An entry with the content id 0 is no tombstone. Its age is the time from which on the tombstones of its block
 are complete, or, if its key is WHOLE_TENANT, those of its tenant. With the flag HINT, too, the entries are
 lifetimes (`hostlib.storage.lifetimes`), which have seconds to go in the place of an age.
 """
@@ -42,7 +43,7 @@ from hostlib.protocol.errors import MalformedError
 from hostlib.protocol.seal import closed
 
 TOMBSTONE_S: Final = 86_400.0
-"""How long a deletion is remembered."""
+"""Seconds for which a deletion is remembered."""
 MAX_OF_TENANT: Final = 16_384
 MAX_OF_BLOCK: Final = 8
 """Tombstones of one key; no more than a page of KEYS has room for."""
@@ -71,10 +72,10 @@ _PLACE: Final = struct.Struct(">H16s")
 _ENTRY: Final = struct.Struct(">H16sQ16sI4s")
 PAGE_ENTRIES: Final = (wire.LIST_BYTES - _PLACE.size) // _ENTRY.size
 WHOLE_TENANT: Final = bytes(wire.KEY_BYTES)
-"""In the place of a key: all blocks of a tenant."""
+"""Value in the place of a key that stands for all blocks of a tenant."""
 _NO_PROOF: Final = bytes(wire.TAG_BYTES)
 LIST_FLAGS: Final = wire.FLAG_TOMBSTONES | wire.FLAG_HINT
-"""Of a LIST or KEYS: what it is of, if not of blocks."""
+"""Flags of a LIST or KEYS that say what the list is of, if not of blocks."""
 
 
 class Tombstone(NamedTuple):
@@ -94,7 +95,7 @@ class Tombstone(NamedTuple):
 
 
 class Tombstones:
-    """Those that one node knows. `wall_s` is the time, which goes on while the node is off."""
+    """Tombstones that one node knows. `wall_s` returns the time, which goes on while the node is off."""
 
     def __init__(self, wall_s: Callable[[], float] = time.time) -> None:
         self.wall_s = wall_s
@@ -134,9 +135,9 @@ class Tombstones:
         return any(stone.deletes(write, first_tag) for stone in self._deleted_s.get(place, ()))
 
     def add(self, stone: Tombstone, deleted_s: float, source: str = "") -> bool:
-        """Remember one that the host with the address `source` sent.
+        """Remember a tombstone that the host with the address `source` sent.
 
-        False if it is known, or was deleted so long ago that it is forgotten.
+        Returns False if it is known, or was deleted so long ago that it is forgotten.
         """
         if abs(self.wall_s() - self._expired_s) >= EXPIRE_EVERY_S:
             self._expired_s = self.wall_s()
@@ -154,13 +155,13 @@ class Tombstones:
         return stone in self
 
     def complete_since_s(self, place: Place) -> float:
-        """Since when all deletions of a block are here."""
+        """Return the time since when all deletions of a block are known here."""
         known = self._complete_since_s.get(place.tenant, {})
         expired_s = self.wall_s() - TOMBSTONE_S
         return max(expired_s, *(known.get(key, expired_s) for key in (WHOLE_TENANT, place.key)))
 
     def incomplete(self, place: Place, since_s: float) -> None:
-        """Some of a block's, or of a tenant's, from before this time are not here."""
+        """Note that some deletions of a block, or of a tenant, from before this time are not known here."""
         known = self._complete_since_s.setdefault(place.tenant, {})
         known[place.key] = max(since_s, known.get(place.key, since_s))
         if len(known) > 1 + MAX_FORGOTTEN:

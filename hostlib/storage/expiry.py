@@ -35,7 +35,7 @@ LOOK_S: Final = 60.0
 """Longest time between two looks at the clock, which may be set."""
 TELL_EVERY_S: Final = 0.5
 TELL_S: Final = 10.0
-"""How long others are told of a deletion until they answer."""
+"""Seconds for which others are told of a deletion until they answer."""
 MAX_TOLD: Final = 4096
 """Deletions that others are being told of; more wait for their turn."""
 
@@ -102,7 +102,7 @@ class Expiry:
         self._set_timer()
 
     def learn(self, aged: AgedStone) -> None:
-        """Another home gave a block a lifetime, and this node may have copied it since."""
+        """Learn that another home gave a block a lifetime; this node may have copied the block since."""
         stone, left_s, source = aged
         found = self._store.find(stone.place)
         if found is not None and self._store.is_proven(stone):
@@ -150,7 +150,7 @@ class Expiry:
         self._set_timer()
 
     def _end(self, lifetime: Lifetime) -> None:
-        """Here at once, however long others take."""
+        """End a lifetime: here at once, however long others take."""
         self.ended += 1
         if self._store.delete(lifetime.stone, source=lifetime.source):
             self._has_ended(lifetime)
@@ -160,7 +160,7 @@ class Expiry:
             task.add_done_callback(self._reads.discard)
 
     async def _end_unproven(self, lifetime: Lifetime) -> None:
-        """The block that is here has another tag: it is somebody else's, or damaged on the disk."""
+        """End a lifetime whose block has another tag here: it is somebody else's, or damaged on the disk."""
         if await self._store.drop_if_damaged(lifetime.stone.place):
             self._store.delete(lifetime.stone, source=lifetime.source)
         self._has_ended(lifetime)
@@ -188,7 +188,11 @@ class Expiry:
             self._forget(telling.lifetime.stone)
 
     def _forget(self, stone: Tombstone) -> None:
-        """All know of a deletion, or have been told for long enough: until then, a restart begins anew."""
+        """Forget a lifetime when its deletion is safe. All know of the deletion, or were told for long
+        enough.
+
+        A restart before that begins anew.
+        """
         self._store.graveyard.when_safe(stone, lambda error: self._store.lifetimes.forget(stone, error))
 
     def _begin_to_tell(self, lifetime: Lifetime) -> None:

@@ -1,9 +1,9 @@
-"""What was deleted while a storage node was away, and what it gives to nobody until it knows.
+"""Deletions that a storage node missed while it was away, and what it gives to nobody until it knows them.
 
-All storage nodes that are there obey each deletion, and remember it for a while. So one that returns waits
-until a peer that was there has said all that was deleted, or all that are not down have, or for DOUBT_S.
-Where peers do not remember for as long as it was away, it asks for single blocks (`hostlib.storage.unsure`).
-Its disk says until when it has heard of all deletions, should it fall again before it has.
+All storage nodes that are there obey each deletion, and remember it for a while. So a node that returns waits
+until a peer that was there has said all that was deleted, or all that are not down have, or for DOUBT_S. If
+peers do not remember for as long as it was away, it asks for single blocks (`hostlib.storage.unsure`). Its
+disk says until when it has heard of all deletions, should it fall again before it has.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class MissedDeletions:
             self._end()
 
     def listed(self) -> None:
-        """A list has come that has this node: what was said counts now."""
+        """Take note of a list that has this node: what peers said counts now."""
         if self._heard_all:
             self._end()
 

@@ -55,7 +55,7 @@ class _Entry:
 
 
 class SsdTier:
-    """At most `capacity_bytes` of blocks on `disk`. Use from one event loop."""
+    """Tier of at most `capacity_bytes` of blocks on `disk`. Use from one event loop."""
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class SsdTier:
         options: CommitOptions | None = None,
         run: Runner | None = None,
     ) -> None:
-        """`run` carries out what writes and syncs, where `load` reads at once; without, each has a thread."""
+        """Make the tier. `run` carries out what writes and syncs, where `load` reads at once; without it,
+        each has a thread."""
         self.dropped = 0
         """Blocks that left to make room."""
         self.damaged = 0
@@ -112,7 +113,7 @@ class SsdTier:
 
     @property
     def waiting_bytes(self) -> int:
-        """Of records that are not on stable storage yet."""
+        """Return the bytes of records that are not on stable storage yet."""
         return self._commit.waiting_bytes
 
     @property
@@ -129,7 +130,7 @@ class SsdTier:
         return self._commit.is_waiting(place.name())
 
     def length(self, place: Place) -> int:
-        """Of a block that is here, in bytes."""
+        """Return the bytes of a block that is here."""
         return self._entries[place].length
 
     def write_of(self, place: Place) -> int | None:
@@ -154,7 +155,7 @@ class SsdTier:
         return None if written is None else written.first_tag
 
     async def load(self, place: Place) -> Block | Derived | None:
-        """As `get`, read by another thread; None for a block that left or was replaced meanwhile."""
+        """Return a block as `get` does, read by another thread; None if it left or was replaced meanwhile."""
         entry = self._entries.get(place)
         if entry is None or self._reads is None:
             return self.get(place)
@@ -263,7 +264,7 @@ class SsdTier:
         return True
 
     def _write(self, place: Place, block: Block | Derived, replaced: _Entry | None = None) -> None:
-        """Have a block for which there is room be here, and the disk with the next group."""
+        """Enter a block for which there is room, and have the next group write it to the disk."""
         if isinstance(block, Derived):
             entry = _Entry(block.length, None, is_safe=False, replaced=replaced)
         else:
@@ -283,7 +284,7 @@ class SsdTier:
         self._commit.when_safe(name, committed)
 
     def _is_not_written(self, place: Place) -> None:
-        """A block is not here any more, unless the disk has what it was to replace."""
+        """Note that a block is not here any more, unless the disk has what it was to replace."""
         entry = self._entries.pop(place)
         self._bytes -= taken_bytes(entry.length)
         if entry.replaced is None:

@@ -148,7 +148,7 @@ class BlockStore:
         return served
 
     def find(self, place: Place) -> tuple[int, int] | None:
-        """Length in bytes and content id of a block that is here, without reading it."""
+        """Return length in bytes and content id of a block that is here, without reading it."""
         block = self._dram.get(place)
         if block is not None:
             return _length(block), derived_write(place.key) if isinstance(block, Derived) else block.write
@@ -176,9 +176,11 @@ class BlockStore:
     def put_run(
         self, message: wire.Message, address: str, puts: list[bytes], at: int, count: int
     ) -> tuple[int, int, PutOutcome]:
-        """As `put_fragment` for whole fragments of one write, so many from a place on, of which `message` is
-        the first: how many are received, and of how many behind these the outcome is. (0, 0, ...): these have
-        to come one by one."""
+        """Put a run of whole fragments of one write, as `put_fragment` does; `message` is the first of them.
+
+        Returns how many are received, how many behind these have the outcome, and the outcome. (0, 0, ...)
+        means that they have to come one by one.
+        """
         place, write = Place(message.tenant, message.key), write_of(message, address)
         durable = bool(message.flags & wire.FLAG_DURABLE)
         if place in self:
@@ -206,9 +208,12 @@ class BlockStore:
         return PutOutcome(Kept.COMMITTING if durable else Kept.HELD, block.write)
 
     def delete(self, stone: Tombstone, age_s: float = 0.0, source: str = "") -> bool:
-        """Remember a tombstone, and forget the block if it is that write's; False if the proof is not that
-        write's. `graveyard.when_safe` says when a power cut does not bring it back. `source`: the host that
-        asks for it."""
+        """Remember a tombstone, and forget the block if it is that write's. Returns False if the proof
+        is not that write's.
+
+        `graveyard.when_safe` says when a power cut does not bring the block back. `source` is the host that
+        asks for it.
+        """
         found = self.find(stone.place)
         if found is not None and found[1] == stone.write:
             if not stone.deletes(stone.write, self._first_tag(stone.place)):
@@ -384,7 +389,7 @@ class BlockStore:
         return self._ssd.wait_s() if self._ssd is not None else 0.0
 
     def sizes(self) -> dict[str, int]:
-        """Blocks in each place."""
+        """Return the number of blocks in each place."""
         return {
             "dram": len(self._dram),
             "ssd": len(self._ssd) if self._ssd is not None else 0,
@@ -404,7 +409,7 @@ class BlockStore:
             self._ssd.flush()
 
     def _keep_held(self, place: Place, write: Write, durable: bool) -> PutOutcome:
-        """A PUT of a block that is here is a use of it."""
+        """Return the outcome of a PUT of a block that is here, which counts as a use of it."""
         if place in self._dram:
             self._dram.move_to_end(place)
         found = self.find(place)
@@ -421,7 +426,7 @@ class BlockStore:
         return PutOutcome(Kept.COMMITTING, found[1])
 
     def _why_not(self, message: wire.Message, write: Write) -> int:
-        """The reason to refuse a fragment of a block that is not here; 0 for none."""
+        """Return the reason to refuse a fragment of a block that is not here; 0 for none."""
         if write in self._superseded and self.graveyard.stones.of(Place(message.tenant, message.key)):
             return wire.REFUSED_DELETED
         if message.flags & wire.FLAG_DURABLE and self._ssd is None:
@@ -461,7 +466,7 @@ class BlockStore:
             self._tenant_bytes[place.tenant] -= _taken(block)
 
     def _leave_dram(self, place: Place) -> Block | Derived | None:
-        """Have a block, which was in DRAM or not, be there no longer, nor be retained."""
+        """Remove a block from DRAM if it was there, and retain it no longer."""
         self.release(place)
         block = self._dram.pop(place, None)
         if block is not None:
