@@ -17,6 +17,7 @@ HostlibError
 │   └── OverloadedError       the client's bounded queue is full
 └── DiskError                 a storage node's disk
     ├── DiskFullError         no room for what was to be written
+    │   └── TierFullError     other blocks have the room that the tier has
     └── UnreadableError       what was written can't be read back
 """
 
@@ -114,6 +115,10 @@ class DiskError(HostlibError):
 
 class DiskFullError(DiskError):
     """No room for what was to be written; none of it was."""
+
+
+class TierFullError(DiskFullError):
+    """Other blocks have the room that a tier has on the disk, or the block is longer than that."""
 
 
 class UnreadableError(DiskError):

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hostlib.protocol.block import encode_record, record_bytes
-from hostlib.protocol.errors import DiskError, DiskFullError
+from hostlib.protocol.errors import DiskError, TierFullError
 
 if TYPE_CHECKING:
     from hostlib.protocol.block import Block, Derived, Place
@@ -120,7 +120,7 @@ class GroupCommit:
         """Delete a record with the next group; what waits of it is told that there is no room for it."""
         write = self._waiting.pop(name, None)
         if write is not None:
-            self._finish([write], DiskFullError("left to make room before it was written"))
+            self._finish([write], TierFullError("left to make room before it was written"))
         self._deletes[name] = None
         self._start()
 

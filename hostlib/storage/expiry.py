@@ -2,7 +2,8 @@
 
 A tenant says how long a write of a block lives by a hint with the proof that deletes the write. At the end
 each home forgets the block, tells all other storage nodes to do so, which may have copied it meanwhile, and
-the controller, who has the switches forget it. Who is down then learns of the deletion when it returns.
+the controller, who has the switches forget it. Who is down then learns of the deletion when it returns. Pools
+learn of it from the controller alone: one that did not answer is told again when it sends a new list.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ MAX_TOLD: Final = 4096
 class _Telling:
     """A deletion that others are being told of."""
 
-    stone: Tombstone
+    lifetime: Lifetime
     message: bytes
     untold: set[str]
     until_s: float
@@ -66,10 +67,13 @@ class Expiry:
         self._transport, self._store, self._joining = transport, store, joining
         self._own, self._controller = own, controller
         joining.on_lifetime = self.learn
+        joining.on_list = self._tell_again
         self._telling: dict[tuple[Place, int], _Telling] = {}
         """By place and content id."""
         self._untold: deque[Lifetime] = deque()
         """Those that ended here, and of which others are to be told."""
+        self._unheard: list[Lifetime] = []
+        """Those that ended here, and of which the controller has not heard, as it did not answer."""
         self._timer: asyncio.TimerHandle | None = None
         self._teller: asyncio.Task[None] | None = None
         self._reads: set[asyncio.Task[None]] = set()
@@ -119,7 +123,7 @@ class Expiry:
         telling.untold.discard(address)
         if not telling.untold:
             del self._telling[name]
-            self._forget(telling.stone)
+            self._forget(telling.lifetime.stone)
         return True
 
     def close(self) -> None:
@@ -166,8 +170,25 @@ class Expiry:
 
     def _has_ended(self, lifetime: Lifetime) -> None:
         self._untold.append(lifetime)
+        self._start_telling()
+
+    def _start_telling(self) -> None:
         if self._teller is None:
             self._teller = asyncio.ensure_future(self._tell())
+
+    def _tell_again(self) -> None:
+        """A new list came: the controller hears this node again, or is another one."""
+        if self._unheard:
+            self._untold.extend(self._unheard)
+            self._unheard.clear()
+            self._start_telling()
+
+    def _give_up(self, telling: _Telling) -> None:
+        """Others were told for long enough."""
+        if self._controller in telling.untold and len(self._unheard) < MAX_LIFETIMES:
+            self._unheard.append(telling.lifetime)
+        else:
+            self._forget(telling.lifetime.stone)
 
     def _forget(self, stone: Tombstone) -> None:
         """Forget a lifetime when its deletion is safe. All know of the deletion, or were told for long
@@ -190,7 +211,7 @@ class Expiry:
             sequence = self.ended & 0xFFFFFFFF
             message = delete_message(stone, lifetime.fragments, sequence, source=lifetime.source)
             until_s = asyncio.get_running_loop().time() + TELL_S
-            self._telling[stone.place, stone.write] = _Telling(stone, message, untold, until_s)
+            self._telling[stone.place, stone.write] = _Telling(lifetime, message, untold, until_s)
         else:
             self._forget(stone)
 
@@ -204,8 +225,8 @@ class Expiry:
                 sent = 0
                 for name, telling in list(self._telling.items()):
                     if now_s > telling.until_s:
-                        if self._telling.pop(name, None) is not None:
-                            self._forget(telling.stone)
+                        if self._telling.pop(name, None) is not None:  # answered during a pause else
+                            self._give_up(telling)
                         continue
                     for address in telling.untold:
                         self._transport.send(address, [telling.message])

@@ -17,8 +17,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from hostlib.protocol import wire
+from hostlib.protocol.errors import TierFullError
 from hostlib.protocol.members import HEARTBEAT_S, SETTLED_S, Members, Refused, State, hello, next_epoch
-from hostlib.storage.catch_up import CatchUp, Patience, Patiences
+from hostlib.storage.catch_up import ROOM_LOOK_S, CatchUp, Patience, Patiences
 from hostlib.storage.missed_deletions import MissedDeletions
 from hostlib.storage.unsure import UnsureBlocks
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from hostlib.protocol.block import Block, Place
     from hostlib.protocol.catalog import Entry
+    from hostlib.protocol.errors import DiskError
     from hostlib.protocol.tombstones import AgedStone, Tombstone
     from hostlib.storage.store import BlockStore
     from hostlib.transport.transport import Transport
@@ -79,6 +81,10 @@ class Joining:
         """Set when there is a new list: a storage node that was down may be back, or not in it any more."""
         self._may_lack = False
         """Whether so many peers were down since the passes began that they may hold what nobody else has."""
+        self._unwritten = 0
+        """Number of copies that the disk has neither taken nor refused."""
+        self._not_written = 0
+        """Number of copies that the disk did not take since the passes began."""
         self.catch_up = CatchUp(transport, self._number, self)
         unsure = UnsureBlocks(store, self.catch_up, self._other_homes_up)
         self.missed = MissedDeletions(store, unsure, self._is_listed, self._begin)
@@ -86,6 +92,8 @@ class Joining:
         these."""
         self.on_lifetime: Callable[[AgedStone], None] = lambda aged: None
         """Told of what peers say of lifetimes."""
+        self.on_list: Callable[[], None] = lambda: None
+        """Called when there is a new list."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._unreadable: dict[Place, None] = {}
         """Blocks that are to be copied from other homes."""
@@ -127,6 +135,7 @@ class Joining:
         self.members = members
         self._may_lack = self._may_lack or self._all_copies_may_be_away()
         self._number = own.number if own is not None else 0
+        self.on_list()
         if own is None:
             return
         self.settled = False
@@ -199,6 +208,13 @@ class Joining:
             self._store.put(place, block, durable)
         self._fresh.pop(place, None)
         self.missed.unsure.discard(place)
+        if durable:
+            self._unwritten += 1
+            self._store.when_safe(place, self._on_written)
+
+    def _on_written(self, error: DiskError | None) -> None:
+        self._unwritten -= 1
+        self._not_written += error is not None and not isinstance(error, TierFullError)
 
     def has_room(self) -> bool:
         """See `Shelf`."""
@@ -261,12 +277,14 @@ class Joining:
     async def _join(self) -> None:
         """Copy all that the others have for this node. If as many of them are down as a block has homes, they
         may hold blocks that nobody else has: then the node goes on when one is back. It begins again if as
-        many did not give all that they listed."""
+        many did not give all that they listed, or if the disk did not take all: memory may not hold it for
+        long."""
         times = 1
         while True:
             patience: Patiences = defaultdict(partial(Patience, times))
             self._list_came.clear()
             self._may_lack = self._all_copies_may_be_away()
+            self._not_written = 0
             for _ in range(2):  # what was written to others during the first pass is in the second
                 complete = await self._copy_all(patience)
             if complete:
@@ -274,6 +292,8 @@ class Joining:
             else:
                 self.missed.end_if_listed()
             await self.missed.unsure_blocks_asked()
+            while self._unwritten:
+                await asyncio.sleep(ROOM_LOOK_S)
             if self._join_task is not asyncio.current_task():
                 return  # it begins anew, as blocks were given up
             if self._may_lack:
@@ -283,6 +303,10 @@ class Joining:
                 log.info("joining goes on: others have not given all that they listed")
                 times = min(2 * times, MAX_PATIENCE)
                 await asyncio.sleep(PASS_AGAIN_S)
+            elif self._not_written and self._controller is not None:
+                log.warning("joining goes on: the disk does not take what others hold for this node")
+                times = min(2 * times, MAX_PATIENCE)
+                await asyncio.sleep(times * PASS_AGAIN_S)
             else:
                 break
         self.caught_up = True
@@ -337,9 +361,10 @@ class Joining:
         return task
 
     def _doubt(self, holds_old_blocks: bool) -> None:
-        """Doubt the blocks that are here, if there are peers: these may have had them deleted meanwhile."""
-        if holds_old_blocks and any(one.address != self._address for one in self.members.nodes):
-            self.missed.may_have_missed()
+        """Take note that this node was away, if there are peers: these may have had blocks deleted meanwhile,
+        and some of those be here."""
+        if any(one.address != self._address for one in self.members.nodes):
+            self.missed.was_away(holds_old_blocks)
 
     def _is_listed(self) -> bool:
         return self._controller is None or bool(self.members.epoch)

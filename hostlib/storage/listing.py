@@ -82,7 +82,8 @@ class Listing:
             return await self._answer_stones(address, message, start)
         cost_s = 0.0
         if start == FIRST or not self._places:
-            # Who goes on with a list that another began anew, or this node before a restart, misses nothing.
+            # A peer that goes on with a list which another peer began anew, or this node before a restart,
+            # misses nothing of its own.
             self._places = await in_order(self._store.places(), lambda place: place)
             cost_s = SORT_S * len(self._places)
         members = self._joining.members

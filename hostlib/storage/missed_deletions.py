@@ -59,7 +59,7 @@ class MissedDeletions:
         """When each block was deleted last before it was in doubt: what is here of it came after that."""
         self._listed_s = self._wall_s()
         """When a list came that said that it is there; counts once another one does SETTLED_S later."""
-        self._knows_all = True
+        self.knows_all = True
         """Whether it has heard of all that were made while it was not there."""
         self._doubt_task: asyncio.Task[None] | None = None
         self._unsure_task: asyncio.Task[None] | None = None
@@ -73,13 +73,14 @@ class MissedDeletions:
     def is_there(self) -> None:
         """Take note that a list says so: then deletions are not acknowledged without this node."""
         wall_s = self._wall_s()
-        if self._knows_all and not self.in_doubt and abs(wall_s - self._listed_s) >= SETTLED_S:
+        if self.knows_all and not self.in_doubt and abs(wall_s - self._listed_s) >= SETTLED_S:
             self._there_s, self._listed_s = min(self._listed_s, wall_s), wall_s
             self._store.graveyard.is_there()
 
-    def may_have_missed(self) -> None:
-        """Doubt what is here: the node was away."""
-        if self.in_doubt:
+    def was_away(self, holds_old_blocks: bool) -> None:
+        """Doubt what is here, if anything was here before."""
+        self.knows_all = False
+        if self.in_doubt or not holds_old_blocks:
             return
         if self._there_s < self._wall_s() - TOMBSTONE_S:  # nobody remembers that long
             self._missed = {Place(tenant, WHOLE_TENANT) for tenant in self._store.tenants()}
@@ -102,7 +103,7 @@ class MissedDeletions:
             was_known = stone in stones
             self._store.delete(stone, age_s, source)
             self._learned += not was_known and stone in stones
-        elif (self.in_doubt or not self._knows_all) and self._knew_until_s(stone.place) < since_s:
+        elif (self.in_doubt or not self.knows_all) and self._knew_until_s(stone.place) < since_s:
             self._missed.add(stone.place)
             if len(self._missed) > MAX_MISSED:
                 self._missed = {Place(one.tenant, WHOLE_TENANT) for one in self._missed}
@@ -147,15 +148,15 @@ class MissedDeletions:
             places = self._store.places()
             self.unsure.add(one for one in places if one.tenant in tenants or one in self._missed)
         self._missed.clear()
-        self._knows_all = self._heard_all or (self._knows_all and not self.in_doubt)
-        if self._knows_all:
+        self.knows_all = self._heard_all or (self.knows_all and not self.in_doubt)
+        if self.knows_all:
             self._obeyed_s.clear()
         if self.in_doubt:
             self._listed_s = self._wall_s()
         self.in_doubt = self._heard_all = False
         if len(self.unsure) and self._unsure_task is None:
             self._unsure_task = asyncio.get_running_loop().create_task(self._ask_for_unsure())
-        elif self._knows_all and not len(self.unsure):
+        elif self.knows_all and not len(self.unsure):
             self._store.graveyard.knows()
 
     async def _ask_for_unsure(self) -> None:
@@ -163,7 +164,7 @@ class MissedDeletions:
             given_up = await self.unsure.ask()
         finally:
             self._unsure_task = None
-        if self._knows_all and not self.in_doubt:
+        if self.knows_all and not self.in_doubt:
             self._store.graveyard.knows()
         if given_up:
             self._on_given_up()

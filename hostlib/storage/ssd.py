@@ -27,7 +27,7 @@ from hostlib.protocol.block import (
     read_header,
     taken_bytes,
 )
-from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
+from hostlib.protocol.errors import DiskError, TierFullError, UnreadableError
 from hostlib.protocol.tombstones import NOTE
 from hostlib.storage.commit import CommitOptions, Done, GroupCommit, Runner
 
@@ -270,7 +270,7 @@ class SsdTier:
         length = block.length if isinstance(block, Derived) else len(block.content)
         if not self._make_room(taken_bytes(length)):
             if done is not None:
-                done(DiskFullError(f"{length} bytes do not fit a tier of {self.capacity_bytes}"))
+                done(TierFullError(f"{length} bytes do not fit a tier of {self.capacity_bytes}"))
             return False
         self._write(place, block)
         return True

@@ -258,7 +258,8 @@ class StorageNode:
 
     def _on_page(self, address: str, message: wire.Message, page: bytes, fresh: int) -> None:
         flags = message.flags & LIST_FLAGS
-        flags |= wire.FLAG_HELD if flags and not self.joining.doubts_some else 0
+        knows_all = self.joining.missed.knows_all and not self.joining.doubts_some
+        flags |= wire.FLAG_HELD if flags and knows_all else 0
         reply = self._replies.of(message, wire.OP_KEYS, flags, fresh, 0, 0)
         self._transport.send(address, [wire.encode(reply._replace(value=page))])
 

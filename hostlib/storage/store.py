@@ -15,7 +15,7 @@ from hostlib import native
 from hostlib.protocol import wire
 from hostlib.protocol.block import LEAST_BYTES, Block, Derive, Derived, Place, taken_bytes
 from hostlib.protocol.content import derived_write
-from hostlib.protocol.errors import DiskError, DiskFullError, UnreadableError
+from hostlib.protocol.errors import DiskError, TierFullError, UnreadableError
 from hostlib.protocol.tombstones import MAX_OF_BLOCK, Tombstone, Tombstones
 from hostlib.storage.graveyard import Graveyard
 from hostlib.storage.lifetimes import Lifetime, Lifetimes
@@ -321,7 +321,7 @@ class BlockStore:
         """Call `done` when the block is on stable storage, or when it is certain that it won't be."""
         block = self._dram.get(place)
         if self._ssd is None or (block is None and place not in self._ssd):
-            done(DiskFullError("no disk, or the block is gone"))
+            done(TierFullError("no disk, or the block is gone"))
         elif place in self._ssd:
             self._ssd.keep(place, Derived(1), done)  # it is there: only `done` matters
         else:

@@ -14,6 +14,7 @@ from hostlib.protocol.errors import PutRefusedError, TransferError, TransferTime
 from hostlib.protocol.members import SETTLED_S, Members
 from hostlib.protocol.tombstones import Tombstone
 from hostlib.storage.missed_deletions import DOUBT_S
+from hostlib.storage.simulated_disk import SimulatedDisk
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.deletions import (
     DOWN,
@@ -231,6 +232,31 @@ async def test_where_all_may_have_missed_deletions_they_learn_them_of_one_anothe
         world.announce(JOINING, JOINING, JOINING)
     await until(lambda: all(node.joining.caught_up for node in world.nodes.values()), 10)
     assert all(set(world.holders(n)) == set(world.homes(n)) for n in range(12))
+
+
+@in_virtual_time
+async def test_who_is_back_with_nothing_does_not_say_that_it_knows_all() -> None:
+    """The one that does know it is slow to say so."""
+    world = World(replicas=2, controller="10.255.255.254")
+    gone, empty, slow = world.nodes
+    n = blocks_of(world, gone)[0]
+    await world.client.put(ref(n), content(n), durable=True, replicas=2)
+    await goes_down(world, gone)
+    assert await world.client.delete(ref(n))
+    world.kill(empty)
+    world.disks[empty] = SimulatedDisk()
+    world.announce(DOWN, DOWN, UP)
+    answers_again = listens_to_no_list(world, slow)
+    for address in (gone, empty):
+        world.restart(address).start()
+    world.announce(JOINING, JOINING, UP)
+    await asyncio.sleep(2)
+    assert wire.OP_VALUE not in await answers_of(world, gone, n)
+    answers_again()
+    await until(lambda: all(world.nodes[one].joining.caught_up for one in (gone, empty)), 10)
+    world.announce(UP, UP, UP)
+    assert not world.holders(n)
+    assert all(world.nodes[one].joining.missed.knows_all for one in (gone, empty))
 
 
 @in_virtual_time

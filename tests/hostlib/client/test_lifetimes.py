@@ -255,6 +255,40 @@ async def test_the_controller_hears_of_the_end_from_a_home_that_was_restarted_me
     assert world.disks[home].synced(lifetime_name(told)) is None
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+@in_virtual_time
+async def test_a_controller_that_did_not_answer_hears_of_the_end_when_it_is_heard_again(
+    is_restarted: bool,
+) -> None:
+    """A storage node was cut off while a lifetime ended: pools still serve the block."""
+    controller = "10.255.255.254"
+    world = World(homes=1, controller=controller)
+    (home,) = world.nodes
+    await store(world, 1)
+    await let_expire(world, 1)
+    await pass_s(world, LIFETIME_S + 1)
+    world.network.log.clear()
+    await asyncio.sleep(30)
+    assert not world.sent(home, wire.OP_DELETE)
+    if is_restarted:
+        world.kill(home)
+        world.restart(home).start()
+    else:
+        world.announce(UP)
+    await asyncio.sleep(1)
+    (told, *_) = [message for to, message in world.sent(home, wire.OP_DELETE) if to == controller]
+    assert told.key == key(1)
+    assert world.disks[home].synced(lifetime_name(told))
+    done = told._replace(op=wire.OP_DELETED, flags=wire.FLAG_HELD, tag=bytes(16))
+    world.network.deliver(controller, home, wire.encode(done))
+    await asyncio.sleep(0.1)
+    assert world.disks[home].synced(lifetime_name(told)) is None
+    world.network.log.clear()
+    world.announce(UP)
+    await asyncio.sleep(1)
+    assert not world.sent(home, wire.OP_DELETE)
+
+
 @in_virtual_time
 async def test_a_lifetime_stays_on_a_disk_that_does_not_take_its_end() -> None:
     world = World(homes=1, controller="10.255.255.254")

@@ -296,7 +296,7 @@ async def test_where_too_many_blocks_may_have_been_deleted_all_of_their_tenants_
         store.put(place, Block(WRITE, b"x", bytes(16)), durable=False)
     unsure = UnsureBlocks(store, cast(CatchUp, None), lambda place: [])
     missed = MissedDeletions(store, unsure, lambda: False, lambda: None)
-    missed.may_have_missed()
+    missed.was_away(holds_old_blocks=True)
     clock.now_s += 100
     for number in range(21):
         missed.bury(AgedStone(Tombstone(stone(number, 7 + number % 2).place, 0, bytes(16)), 0))

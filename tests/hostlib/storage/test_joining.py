@@ -17,13 +17,14 @@ from hostlib.storage import joining
 from hostlib.storage.catch_up import Patiences
 from hostlib.storage.graveyard import ALIVE_EVERY_S
 from hostlib.storage.missed_deletions import DOUBT_S
+from hostlib.storage.simulated_disk import SimulatedDisk
 from hostlib.storage.storage_node import StorageNode
 from hostlib.storage.storage_options import StorageOptions
 from hostlib.storage.store import BlockStore
 from tests.asynchronous import in_virtual_time, until
 from tests.hostlib.network import Faults
 from tests.hostlib.sealed import SEAL, place
-from tests.hostlib.world import World, content, key, put_all, ref
+from tests.hostlib.world import FRAGMENTS, World, content, key, put_all, ref
 
 UP, DOWN, JOINING = State.UP, State.DOWN, State.JOINING
 
@@ -291,6 +292,47 @@ async def test_while_homes_are_joining_what_another_took_for_them_is_not_said_to
             await world.client.get(ref(1))
         with pytest.raises(TransferTimeoutError, match=f"{third}: down, and may hold it"):
             await world.client.delete(ref(1))
+
+
+@pytest.mark.parametrize("fault", ["full", "failing"])
+@in_virtual_time
+async def test_who_returns_with_a_disk_that_takes_nothing_is_not_up_before_it_does(fault: str) -> None:
+    """Its memory is too short for what another took for it: it would say that this is missing."""
+    world = World(dram_bytes=4 * FRAGMENTS * 512, controller="10.255.255.254")
+    away = world.members.nodes[0].address
+    numbers = [number for number in range(60) if away in world.homes(number)]
+    world.kill(away)
+    world.announce(DOWN, UP, UP)
+    for number in numbers:
+        await world.client.put(ref(number), content(number), durable=True)
+    setattr(world.disks[away], fault, True)
+    world.announce(JOINING, UP, UP)
+    node = world.restart(away)
+    node.start()
+    await asyncio.sleep(60)
+    assert not node.joining.caught_up
+    setattr(world.disks[away], fault, False)
+    await until(lambda: node.joining.caught_up, 2 * joining.MAX_PATIENCE)
+    world.announce(UP, UP, UP)
+    for number in numbers:
+        assert (await world.client.get(ref(number))).content == content(number)
+
+
+@in_virtual_time
+async def test_who_has_less_room_than_others_is_up_all_the_same() -> None:
+    world = World(replicas=2, dram_bytes=4 * FRAGMENTS * 512, controller="10.255.255.254")
+    home, *_ = world.nodes
+    await put_all(world, 0, 60)
+    world.kill(home)
+    world.disks[home] = SimulatedDisk()
+    node = world.restart(home)
+    ssd = world.stores[home]._ssd
+    assert ssd is not None
+    ssd.capacity_bytes = 20_000
+    node.start()
+    await asyncio.sleep(10)
+    assert node.joining.caught_up
+    assert ssd.dropped
 
 
 @in_virtual_time

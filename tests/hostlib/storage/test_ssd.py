@@ -21,7 +21,7 @@ from experiments.simulate_faults.virtual_time import run_virtual
 from hostlib.protocol import wire
 from hostlib.protocol.block import LEAST_BYTES, NAME_BYTES, Block, Derived, Place, encode_record
 from hostlib.protocol.content import block_content, derivation, sealed_block
-from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, UnreadableError
+from hostlib.protocol.errors import ConfigError, DiskError, DiskFullError, TierFullError, UnreadableError
 from hostlib.protocol.tombstones import ALIVE, NOTE
 from hostlib.storage.disk import KEY_LENGTHS, Batch, Disk, LmdbDisk
 from hostlib.storage.simulated_disk import SimulatedDisk
@@ -168,7 +168,7 @@ async def test_who_keeps_a_block_that_is_longer_than_the_tier_is_told_so() -> No
     tier = make_tier(SimulatedDisk(), blocks=1)
     said: list[DiskError | None] = []
     tier.keep(at(1), block(1, 10 * BLOCK_BYTES), said.append)
-    assert [type(one) for one in said] == [DiskFullError]
+    assert [type(one) for one in said] == [TierFullError]
     assert at(1) not in tier
 
 
