@@ -53,7 +53,9 @@ class _Prefix:
     leases: dict[int, float] = field(default_factory=dict)
     """Port -> until when."""
     group: frozenset[int] = frozenset()
-    """Ports in the group on the switch; empty: it is not there."""
+    """Ports in the group on the switch, as far as is known."""
+    is_there: bool = False
+    """Whether the switch has the group, with whichever ports, as far as is known."""
     asked: dict[bytes, int] = field(default_factory=dict)
     """Resident blocks -> requests since the block was last pushed."""
     pushed_s: float = float("-inf")
@@ -144,11 +146,11 @@ class Push:
             prefix.asked.pop(key, None)
 
     def clear(self) -> None:
-        """Nothing is known of the switch's groups and blocks any more: they are not there. Leases stay."""
+        """Nothing is known of the switch's groups and blocks any more. Leases stay."""
         self._jobs.clear()
         self._hits.clear()
         for prefix in self._prefixes.values():
-            prefix.group = frozenset()
+            prefix.group, prefix.is_there = frozenset(), False
 
     # What is done about it.
 
@@ -158,18 +160,19 @@ class Push:
         for root, prefix in list(self._prefixes.items()):
             prefix.leases = {port: until for port, until in prefix.leases.items() if until > now_s}
             ports = frozenset(prefix.leases)
-            if ports != prefix.group:
-                changes.append(SetGroup(group_of(root), ports, present=bool(prefix.group)))
-                prefix.group = ports
+            if ports != prefix.group or bool(ports) != prefix.is_there:
+                changes.append(SetGroup(group_of(root), ports, present=prefix.is_there))
+                prefix.group, prefix.is_there = ports, bool(ports)
             if not ports:
                 del self._prefixes[root]
         return changes
 
-    def refused(self, change: SetGroup) -> None:
-        """A group is not as it should be: it is set anew with the next change of its prefix."""
+    def refused(self, change: SetGroup, is_there: bool) -> None:
+        """A group is not as it should be, and `is_there` as far as the switch says: `groups` has it set
+        anew."""
         for root, prefix in self._prefixes.items():
             if group_of(root) == change.group:
-                prefix.group = frozenset()
+                prefix.group, prefix.is_there = frozenset(), is_there
 
     def due(self, now_s: float, resident: Mapping[bytes, Slots]) -> Iterator[PushFragment]:
         """Fragments to push now, within the bound of what may be on its way."""
