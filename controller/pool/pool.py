@@ -271,7 +271,7 @@ class Pool:
             self.counts.group_changes += len(changes)
             for change, result in zip(changes, self._adapter.write(changes), strict=True):
                 if result is not Result.OK:
-                    self.push.refused(change)
+                    self.push.refused(change, is_there=result is Result.ALREADY_EXISTS)
         fragments = list(self.push.due(now_s, self.resident))
         self.counts.pushes = self.push.blocks
         return fragments

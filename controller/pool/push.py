@@ -54,7 +54,9 @@ class _Prefix:
     leases: dict[int, float] = field(default_factory=dict)
     """Port -> until when."""
     group: frozenset[int] = frozenset()
-    """Ports in the group on the switch; empty: it is not there."""
+    """Ports in the group on the switch, as far as is known."""
+    is_there: bool = False
+    """Whether the switch has the group, with whichever ports, as far as is known."""
     asked: dict[bytes, int] = field(default_factory=dict)
     """Resident blocks -> requests since the block was last pushed."""
     pushed_s: float = float("-inf")
@@ -145,11 +147,11 @@ class Push:
             prefix.asked.pop(key, None)
 
     def clear(self) -> None:
-        """Forget the switch's groups and blocks, which are not there any more. Leases stay."""
+        """Forget the switch's groups and blocks. Leases stay."""
         self._jobs.clear()
         self._hits.clear()
         for prefix in self._prefixes.values():
-            prefix.group = frozenset()
+            prefix.group, prefix.is_there = frozenset(), False
 
     # What is done about it.
 
@@ -159,18 +161,21 @@ class Push:
         for root, prefix in list(self._prefixes.items()):
             prefix.leases = {port: until for port, until in prefix.leases.items() if until > now_s}
             ports = frozenset(prefix.leases)
-            if ports != prefix.group:
-                changes.append(SetGroup(group_of(root), ports, present=bool(prefix.group)))
-                prefix.group = ports
+            if ports != prefix.group or bool(ports) != prefix.is_there:
+                changes.append(SetGroup(group_of(root), ports, present=prefix.is_there))
+                prefix.group, prefix.is_there = ports, bool(ports)
             if not ports:
                 del self._prefixes[root]
         return changes
 
-    def refused(self, change: SetGroup) -> None:
-        """Note that a group is not as it should be: it is set anew with the next change of its prefix."""
+    def refused(self, change: SetGroup, is_there: bool) -> None:
+        """Note that a group is not as it should be; `groups` has it set anew.
+
+        `is_there`: whether the switch has the group, as far as it says.
+        """
         for root, prefix in self._prefixes.items():
             if group_of(root) == change.group:
-                prefix.group = frozenset()
+                prefix.group, prefix.is_there = frozenset(), is_there
 
     def due(self, now_s: float, resident: Mapping[bytes, Slots]) -> Iterator[PushFragment]:
         """Yield the fragments to push now, within the bound of what may be on its way."""

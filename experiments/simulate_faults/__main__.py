@@ -1,6 +1,6 @@
 """make simulate-faults: whole systems with random faults, one after the other, in virtual time.
 
-Each seed is one run: 4 nodes, 4 storage nodes, one switch or four, a controller, all of it the
+Each seed is one run: 4 nodes, 4 storage nodes or none, one switch or four, a controller, all of it the
 real code. SEED=n or PLAN=file.json repeats one run exactly. HOURS=8 runs seed after seed on one core, and
 goes on where it ended.
 """

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controller.config import Config, PoolSize, PushOptions, SwitchConfig
+from controller.config import Config, PoolSize, PushOptions, SwitchConfig, Thresholds
 from controller.deletions import Deletions
 from controller.errors import SwitchError
 from controller.membership import Membership, first_epoch
@@ -53,10 +53,15 @@ class Controllers:
         """How far the machine's clock is off."""
         self.alive: list[Control] = []
         """In the order in which they were started."""
-        tenants = {name: (tenant_of(node),) for node, name in enumerate(fabric.nodes)}
+        lends = not fabric.stores
+        tenants = {} if lends else {name: (tenant_of(node),) for node, name in enumerate(fabric.nodes)}
         configs = tuple(switch_config(fabric, name, artifacts, POOL, tenants) for name in fabric.switches)
-        push = PushOptions() if seed % 2 else None
-        self._config = Config(configs, policy="lru", replicas=replicas, push=push, seed=seed)
+        # Of one switch's seeds the harsh ones do not push, so that they repeat what they did before.
+        push = PushOptions() if (seed % 2 or len(configs) > 1) and not lends else None
+        thresholds = Thresholds(eviction="drop") if lends else Thresholds()
+        self._config = Config(
+            configs, policy="lru", replicas=replicas, push=push, seed=seed, thresholds=thresholds
+        )
         self._switches = switches
         self._started = 0
         self.start()

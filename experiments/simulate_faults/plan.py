@@ -45,10 +45,12 @@ HARSH: Final = Load(40, 2.0, 0, 0.12, 0.1)
 """Blocks are written and deleted again and again."""
 HARSH_EVERY: Final = 4
 """One of this many seeds is harsh: nearly all the time frames come late, or twice."""
-STAR, LEAF_SPINE, RACKS = TOPOLOGIES = ("star", "leafspine", "racks")
+STAR, LEAF_SPINE, RACKS, LENDING = TOPOLOGIES = ("star", "leafspine", "racks", "lending")
 """See `experiments.simulate_faults.topology`."""
 MANY_SWITCHES_EVERY: Final = 2 * HARSH_EVERY
 """And one of this many, which is harsh, has more than one switch."""
+TURNS: Final = (LEAF_SPINE, RACKS, LEAF_SPINE, LENDING)
+"""Of these seeds, one after the other."""
 LATE: Final = 0.2
 TWICE: Final = 0.3
 LIFETIMES_S: Final = (1, 2, 3)
@@ -129,11 +131,13 @@ def make(seed: int, operations: int) -> Plan:
     """Return the plan of a seed."""
     rng = random.Random(seed)
     replicas, is_harsh = rng.randint(1, 3), not seed % HARSH_EVERY
-    made = tuple(_operations(rng, operations, replicas, HARSH if is_harsh else USUAL))
+    at, rest = divmod(seed, MANY_SWITCHES_EVERY)
+    topology, load = STAR if rest else TURNS[at % len(TURNS)], HARSH if is_harsh else USUAL
+    if topology == LENDING:
+        replicas, load = 1, USUAL
+    made = tuple(_operations(rng, operations, replicas, load))
     end_s = made[-1].at_s if made else 0.0
     faults = _faults(rng, end_s) + (_late_frames(rng, end_s) if is_harsh else [])
-    at, rest = divmod(seed, MANY_SWITCHES_EVERY)
-    topology = STAR if rest else (LEAF_SPINE, RACKS)[at % 2]
     return Plan(seed, replicas, made, tuple(sorted(faults, key=lambda fault: fault.at_s)), topology)
 
 

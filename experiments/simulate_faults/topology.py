@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from experiments.simulate_faults.plan import LEAF_SPINE, NODES, RACKS, STAR, STORES
+from experiments.simulate_faults.plan import LEAF_SPINE, LENDING, NODES, RACKS, STAR, STORES
 from topologies.fabric import SWITCH, Fabric
 from topologies.leafspine import attach_hosts, connect_up, leaf_spine
 from topologies.star import star
@@ -34,5 +34,6 @@ FABRICS: Final[dict[str, Callable[[], Fabric]]] = {
     STAR: lambda: star(NODES, STORES, LINK_BIT_S),
     LEAF_SPINE: lambda: leaf_spine(NODES, STORES, LINK_BIT_S, leaves=2, spines=2),
     RACKS: racks,
+    LENDING: lambda: leaf_spine(NODES, 0, LINK_BIT_S, leaves=2, spines=2),
 }
 """By their names in plans. Of two spines, each is passed by the replies of one leaf's storage nodes."""

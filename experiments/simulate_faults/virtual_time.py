@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import socket
 from collections.abc import Coroutine
 from typing import Any, TypeVar
+
+from experiments.simulate_faults.unix_sockets import Factory, Listener, Pipe
 
 Result = TypeVar("Result")
 
@@ -31,6 +34,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._jumping = JumpingSelector()
+        self._listeners: dict[str, Listener] = {}
         super().__init__(self._jumping)
 
     def time(self) -> float:
@@ -39,6 +43,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def step_clock(self, by_s: float) -> None:
         """Let the clock go forward at once, as for a machine that stood still."""
         self._jumping.now_s += by_s
+
+    async def create_unix_server(  # type: ignore[override]
+        self, protocol_factory: Factory, path: str | None = None, *, sock: socket.socket, **_: Any
+    ) -> Listener:
+        return Listener(path or sock.getsockname(), self._listeners, protocol_factory)
+
+    async def create_unix_connection(  # type: ignore[override]
+        self, protocol_factory: Factory, path: str, **_: Any
+    ) -> tuple[Pipe, Any]:
+        if path not in self._listeners:
+            raise ConnectionRefusedError(path)
+        pipe = self._listeners[path].connect(self, protocol_factory)
+        return pipe, pipe.protocol
 
 
 def run_virtual(main: Coroutine[Any, Any, Result]) -> Result:

@@ -115,8 +115,9 @@ class World:
             name: SimulatedSwitch(self.fabric.device_id(name), partial(self.network.transmit, name), clock_s)
             for name in self.fabric.switches
         }
-        self.stores = [Store(self, index) for index in range(STORES)]
-        self.members = Members.of([store.address for store in self.stores], plan.replicas)
+        self.stores = [Store(self, index) for index in range(len(self.fabric.stores))]
+        homes = [str(self.fabric.hosts[name].ipv4) for name in self.fabric.answering]
+        self.members = Members.of(homes, plan.replicas)
         self.controllers = Controllers(
             self.fabric, artifacts, plan.replicas, self.network.switches, plan.seed
         )

@@ -103,7 +103,7 @@ class ClusterState:
                 of.link_free_s = now_s + float(message["waiting_fragments"]) * self._fragment_s
             for home, wait_s in message.get("home_s", {}).items():
                 of.homes.report(home, float(wait_s), now_s)
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise LineError(f"not a report of a node's load: {error}") from None
 
     def switch_reports(self, switch: str, message: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ class Holdings:
         """Note that so many blocks will be asked of these nodes; raises LineError for what can't be."""
         now_s = self._now_s()
         for node, count in blocks.items():
-            if node not in self._free_s or type(count) is not int or count < 0:
+            if node not in self._free_s or type(count) is not int or not 0 <= count <= MAX_HELD_BLOCKS:
                 raise LineError(f"promised: {count!r} blocks of {node!r}")
             self.stats.promised += count
             self._free_s[node] = max(now_s, self._free_s[node]) + count * self._block_s

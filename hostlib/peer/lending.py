@@ -113,7 +113,7 @@ class Lending:
             if len(nodes) > len(missing) or not self._nodes.issuperset(nodes):
                 raise ValueError("nodes that can't be")
             free_s = {node: now_s + float(answer["waits_s"][node]) for node in dict.fromkeys(nodes)}
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, OverflowError, KeyError) as error:
             raise LineError(f"not an answer of an index: {error}") from None
         self._free_s |= free_s
         self._rejoin_s = REJOIN_S

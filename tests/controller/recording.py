@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from controller.errors import ConnectionLostError
-from controller.operations import HintAnswer, Install, PacketOperation, Remove, Replace, Result
+from controller.operations import HintAnswer, Install, PacketOperation, Remove, Replace, Result, SetGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class RecordingAdapter:
-    """`entries` is the pool index; `refusals` are results to give instead, in order of the updates.
+    """`entries` is the pool index, `groups` are those of subscribers; `refusals` are results to give instead,
+    in order of the updates.
 
     `backwards`: updates of one write are carried out from the last to the first, as a switch may.
     """
@@ -24,6 +25,7 @@ class RecordingAdapter:
         self.table_size = table_size
         self.backwards = backwards
         self.entries: dict[bytes, Install] = {}
+        self.groups: dict[int, frozenset[int]] = {}
         self.hits: dict[int, int] = {}
         self.operations: list[TableOperation] = []
         self.packets: list[PacketOperation] = []
@@ -67,4 +69,10 @@ class RecordingAdapter:
             if not present and len(self.entries) >= self.table_size:
                 return Result.FAILED
             self.entries[operation.key] = operation
+        if isinstance(operation, SetGroup):
+            if operation.present != (operation.group in self.groups):
+                return Result.NOT_FOUND if operation.present else Result.ALREADY_EXISTS
+            self.groups[operation.group] = operation.ports
+            if not operation.ports:
+                del self.groups[operation.group]
         return Result.OK

@@ -370,7 +370,8 @@ def test_a_block_that_its_home_does_not_hold_is_given_up() -> None:
     assert world.pool.counts.not_found == 1
 
 
-def test_push_works_without_a_storage_node_in_reach() -> None:
+def pushing() -> tuple[Pool, RecordingAdapter]:
+    """A pool without a storage node in reach, with one block that has two subscribers."""
     policy, adapter = make_policy("lru", 3), RecordingAdapter()
     residual = ResidualValue(COST, DEFAULT_LINK_BIT_S)
     size = PoolSize(3, 1 << 20, FRAGMENTS)
@@ -379,10 +380,37 @@ def test_push_works_without_a_storage_node_in_reach() -> None:
         pool.subscribed(Subscription(TENANT, key_of(key(1)), 0, port), 1.0)
     pool.hot_miss(hot_miss(1), 1.0)
     pool.commit(1.0)
-    adapter.hits[adapter.entries[key(1)].base_slot] = 2 * FRAGMENTS
-    pool.read_hits(1.0)
+    return pool, adapter
+
+
+def ask_twice(pool: Pool, adapter: RecordingAdapter, now_s: float) -> None:
+    slot = adapter.entries[key(1)].base_slot
+    adapter.hits[slot] = adapter.hits.get(slot, 0) + 2 * FRAGMENTS
+    pool.read_hits(now_s)
+
+
+def test_push_works_without_a_storage_node_in_reach() -> None:
+    pool, adapter = pushing()
+    ask_twice(pool, adapter, 1.0)
     pool.tick(1.0)
     assert [type(packet) for packet in adapter.packets] == [PushFragment] * FRAGMENTS
+
+
+def test_pushing_goes_on_after_the_switch_was_read_back() -> None:
+    pool, adapter = pushing()
+    pool.tick(1.0)
+    assert list(adapter.groups.values()) == [{1, 2}]
+    pool.read_back(2.0)
+    pool.subscribed(Subscription(TENANT, key_of(key(1)), 0, 3), 2.0)
+    pool.read_hits(2.0)
+    ask_twice(pool, adapter, 2.5)
+    for tick in range(5):
+        pool.tick(3.0 + tick)
+    assert list(adapter.groups.values()) == [{1, 2, 3}]
+    assert len(adapter.packets) == FRAGMENTS
+    written = adapter.writes
+    pool.tick(9.0)
+    assert adapter.writes == written
 
 
 def test_too_many_reports_raise_the_threshold() -> None:

@@ -102,8 +102,10 @@ def test_no_group_no_push(push: Push) -> None:
 
 def test_a_group_that_the_switch_refused_is_tried_again(push: Push) -> None:
     (change,) = push.groups(0.0)
-    push.refused(change)
+    push.refused(change, is_there=False)
     assert push.groups(1.0) == [change]
+    push.refused(change, is_there=True)
+    assert push.groups(2.0) == [replace(change, present=True)]
 
 
 def test_a_block_that_left_the_pool_is_not_pushed(push: Push) -> None:

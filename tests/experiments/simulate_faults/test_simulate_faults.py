@@ -26,6 +26,7 @@ from experiments.simulate_faults.shrink import minimal, shrink
 from experiments.simulate_faults.virtual_time import JumpingSelector, run_virtual
 from experiments.simulate_faults.world import World
 from hostlib.client.client import Client
+from hostlib.peer.lending import Lending
 from hostlib.protocol.seal import Seal
 from hostlib.storage.simulated_disk import SimulatedDisk
 from topologies.engines import Artifacts, make_engine
@@ -186,7 +187,9 @@ def test_a_switch_that_is_not_told_of_deletions_is_noticed(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch, topology: str
 ) -> None:
     plan = replace(plans.make(2 * plans.MANY_SWITCHES_EVERY, 400), faults=(), topology=topology)
-    assert run(plan, artifacts).violations == ()
+    right = run(plan, artifacts)
+    assert right.violations == ()
+    assert right.counts["pushed_blocks"] > 0
     monkeypatch.setattr(Deletions, "obeyed", obeyed_by_one)
     outcome = run(plan, artifacts)
     assert any("read what was deleted" in text for text in outcome.violations)
@@ -213,6 +216,39 @@ def test_an_operation_that_never_ends_is_noticed(
     monkeypatch.setattr(Client, "get", never)
     outcome = run(replace(plans.make(1, 20), faults=()), artifacts)
     assert any("never ends" in text for text in outcome.violations)
+
+
+def lending(operations: int, *faults: Fault) -> Plan:
+    """A plan of nodes that lend one another what they hold."""
+    seed = plans.MANY_SWITCHES_EVERY * plans.TURNS.index(plans.LENDING)
+    plan = plans.make(seed, operations)
+    assert plan.topology == plans.LENDING
+    return replace(plan, faults=faults) if faults else plan
+
+
+def test_nodes_that_lend_break_no_promise(artifacts: Artifacts) -> None:
+    outcome = run(lending(2 * OPERATIONS), artifacts)
+    assert outcome.violations == ()
+    assert outcome.counts["read"] > OPERATIONS / 10
+    assert outcome.counts["pool_fragments"] > 0
+    assert run(lending(2 * OPERATIONS), artifacts).trace == outcome.trace
+
+
+def test_a_wrong_value_of_a_node_that_lends_is_noticed(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEIR_PURE", "1")
+    monkeypatch.setattr(Seal, "is_genuine", lambda seal, message: True)
+    outcome = run(lending(OPERATIONS, Fault(0.5, "flip", (), 60.0, 0.2)), artifacts)
+    assert any("read what nobody has computed" in text for text in outcome.violations)
+
+
+def test_a_node_that_does_not_say_what_it_holds_is_noticed(
+    artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lending, "_say_keys", lambda lending, name, keys: None)
+    outcome = run(lending(OPERATIONS, Fault(0.5, "kill_store", (0,), 1.0, 1)), artifacts)
+    assert any("does not know who holds it" in text for text in outcome.violations)
 
 
 def test_a_failing_plan_shrinks_to_what_it_takes(
@@ -249,7 +285,7 @@ def test_a_harsh_seed_breaks_no_promise(artifacts: Artifacts, seed: int) -> None
 
 
 def test_a_plan_that_was_written_is_read_alike(tmp_path: Path) -> None:
-    for seed in (1, plans.HARSH_EVERY, plans.MANY_SWITCHES_EVERY):
+    for seed in (1, plans.HARSH_EVERY, plans.MANY_SWITCHES_EVERY, 3 * plans.MANY_SWITCHES_EVERY):
         plan = plans.make(seed, OPERATIONS)
         plan.write(tmp_path / "plan.json")
         assert plans.read(tmp_path / "plan.json") == plan

@@ -71,7 +71,14 @@ def test_a_transfer_waits_for_links_and_homes_and_less_as_time_passes() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [{"held": 7}, {"held": ["zz"]}, {"waiting_fragments": "x"}, {"home_s": [1]}, {"home_s": {"a": "b"}}],
+    [
+        {"held": 7},
+        {"held": ["zz"]},
+        {"waiting_fragments": "x"},
+        {"waiting_fragments": 10**400},
+        {"home_s": [1]},
+        {"home_s": {"a": "b"}},
+    ],
 )
 def test_nonsense_is_refused(message: dict[str, object]) -> None:
     with pytest.raises(LineError):

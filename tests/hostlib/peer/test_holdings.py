@@ -76,7 +76,7 @@ def test_who_goes_away_takes_along_what_it_held() -> None:
     assert known.blocks() == 1
 
 
-@pytest.mark.parametrize("blocks", [{"10.0.0.9": 1}, {A: -1}, {A: 1.5}, {A: "2"}, {A: True}])
+@pytest.mark.parametrize("blocks", [{"10.0.0.9": 1}, {A: -1}, {A: 1.5}, {A: "2"}, {A: True}, {A: 10**400}])
 def test_a_promise_that_cannot_be_is_refused(blocks: dict[str, int]) -> None:
     known, _ = some()
     with pytest.raises(LineError, match="promised"):

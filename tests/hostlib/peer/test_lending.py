@@ -217,6 +217,7 @@ async def test_an_index_that_takes_nothing_is_left(tmp_path: Path, monkeypatch: 
         {"nodes": [B, B], "waits_s": {B: 0.0}},
         {"nodes": [B], "waits_s": {}},
         {"nodes": [B], "waits_s": {B: "soon"}},
+        {"nodes": [B], "waits_s": {B: 10**400}},
         {"nodes": [[B]], "waits_s": {B: 0.0}},
         {"nodes": [B], "waits_s": {B: 0.0}, "number": [7]},
         {"nodes": [B], "waits_s": {B: 0.0}, "number": 99},
