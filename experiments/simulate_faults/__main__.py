@@ -44,18 +44,18 @@ SHRINKS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=DECLARED)
 class SimulateFaultsOptions:
-    """In the order of `OPTIONS`."""
+    """Options of simulated faults, in the order of `OPTIONS`."""
 
     seeds: Annotated[int, Within(1, 1_000_000)] = 100
-    """How many runs."""
+    """Number of runs."""
     first: Annotated[int, Within(0, 1 << 31)] = 1
     """The first run's seed."""
     operations: Annotated[int, Within(1, 10_000_000)] = 10_000
     """GETs and PUTs of each."""
     seed: Annotated[int | None, Within(0, 1 << 31)] = None
-    """Only the run of this seed."""
+    """Seed of a single run, in place of many runs."""
     plan: Annotated[Path | None, Existing()] = None
-    """Only the run of a plan that a failed run left."""
+    """File of a plan that a failed run left, to run it alone."""
     processes: Annotated[int, Within(1, 1024)] = whole_cores()
     """Runs at once."""
     tries: Annotated[int, Within(0, 100_000)] = 100

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEFINES: Final = {"POOL_SLOTS": 256, "POOL_BLOCKS": 64, "PENDING_CELLS": 256, "SKETCH_CELLS": 1024}
 POOL: Final = PoolSize(DEFINES["POOL_BLOCKS"], DEFINES["POOL_SLOTS"], 8)
 MESSAGE_S: Final = 0.0005
-"""How long a message of the switch takes to the controller."""
+"""Seconds that a message of the switch takes to the controller."""
 WALL_S: Final = 1_800_000_000.0
 
 
@@ -85,7 +85,7 @@ class Controllers:
 
     @property
     def last(self) -> Control | None:
-        """Whom the switches obey, sooner or later."""
+        """Return the controller that the switches obey, sooner or later."""
         return self.alive[-1] if self.alive else None
 
 

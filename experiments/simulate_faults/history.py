@@ -1,4 +1,4 @@
-"""What was asked for and what came of it, and whether that may be."""
+"""History of a run: what was asked for, what came of it, and whether that may be."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from hostlib.storage.simulated_disk import SimulatedDisk
 
 ANSWER_S: Final = 0.5
-"""So long after a block was acknowledged, an answer of before that may be on its way: a claim of the switch
-lasts for 0.2 s, a slow storage node is up to 0.25 s further away."""
+"""Seconds after a block was acknowledged in which an earlier answer may be on its way. A claim of the switch
+lasts for 0.2 s, and a slow storage node is up to 0.25 s further away."""
 WRONG, LOST, UNREADABLE, LATE, CRASHED = KINDS = ("wrong", "lost", "unreadable", "late", "crashed")
-"""What can be broken: a read gives what nobody wrote; an acknowledged block is not where it was said to be,
+"""Kinds of violations: a read gives what nobody wrote; an acknowledged block is not where it was said to be,
 or is said not to exist; it can't be read in the end; something takes too long; an exception is uncaught."""
 MAX_VIOLATIONS: Final = 20
-"""That are kept; one is enough to fail."""
+"""Number of violations that are recorded; one is enough to fail."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,13 +40,13 @@ class Deletion:
 
 
 class History:
-    """Of one run."""
+    """History of one run."""
 
     def __init__(self, replicas: int) -> None:
-        """`replicas`: of the list of members."""
+        """Begin a history; `replicas` is that of the list of members."""
         self._replicas = replicas
         self.outcomes: Counter[str] = Counter()
-        """Operations, by what became of them."""
+        """Number of operations, by what became of them."""
         self.violations: list[str] = []
         self.durable: dict[Place, int] = {}
         """Acknowledged as on so many disks, at most."""
@@ -102,7 +102,7 @@ class History:
             )
 
     def delete_begins(self, place: Place, now_s: float) -> Deletion:
-        """From now on nothing is promised of what is there."""
+        """Begin a deletion: from now on nothing is promised of what is there."""
         deletion = Deletion(place, now_s)
         self._deletions[place].append(deletion)
         self.durable.pop(place, None)
@@ -173,7 +173,7 @@ class History:
         return content in self._written[place]
 
     def check_disks(self, disks: Sequence[SimulatedDisk]) -> None:
-        """After all power is gone: what was acknowledged is there."""
+        """Check that what was acknowledged is on the disks after all power is gone."""
         for place, replicas in self.durable.items():
             held = sum(self._is_whole(place, disk.synced(place.name())) for disk in disks)
             if held < replicas:
@@ -182,7 +182,7 @@ class History:
                 )
 
     def _is_whole(self, place: Place, record: bytes | None) -> bool:
-        """Whether a record is one write's of that place."""
+        """Return whether a record is one write's of that place."""
         if record is None:
             return False
         try:

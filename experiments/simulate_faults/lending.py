@@ -88,7 +88,7 @@ class LendingWorld(World):
         return self.controllers.last is not None and all(one.lending.joined for one in self.lenders)
 
     def close(self) -> None:
-        """Nothing goes on after this."""
+        """End everything."""
         super().close()
         for lender in self.lenders:
             lender.close()
@@ -148,7 +148,7 @@ class LendingPlayer(Player):
             self.history.violation(WRONG, f"{self._loop.time():.4f} s: {text}")
 
     async def _read_back(self) -> None:
-        """What a node holds in the end, the next one finds and reads."""
+        """Check that the next node finds and reads what each node holds in the end."""
         await asyncio.sleep(SILENT_S)
         world = self._world
         for node, tiers in enumerate(world.tiers):

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from topologies.fabric import Endpoint, Fabric
 
 LINK_S: Final = 0.0001
-"""From the switch to a host; what comes in this time arrives together."""
+"""Seconds from the switch to a host; what comes in this time arrives together."""
 MAX_FRAME_BYTES: Final = 9216
 LATE_S: Final = 0.02
-"""How much later what is reordered arrives, at most."""
+"""Most seconds by which a reordered frame is late."""
 VERY_LATE_S: Final = 0.15
-"""And what is late: longer than hosts wait before they ask again."""
+"""Most seconds by which a late frame is late: longer than hosts wait before they ask again."""
 _ROUTER: Final = Mac(0x02_00_00_00_00_FE)
 _UDP_BYTES: Final = 8
 _IPV4_BYTES: Final = 20
@@ -43,7 +43,7 @@ _SOURCE: Final = slice(26, 30)
 _OP: Final = _PAYLOAD_AT + 1
 _FLAGS: Final = slice(_PAYLOAD_AT + 2, _PAYLOAD_AT + 4)
 _COVERED_AT: Final = 32
-"""Of a message: what checksum and tag cover begins here."""
+"""Offset in a message at which what checksum and tag cover begins."""
 
 
 class Rates:
@@ -59,15 +59,15 @@ class Rates:
 
 
 class Link:
-    """Between one host and its switch: what is wrong with it, whichever process the host runs."""
+    """Link between one host and its switch, and what is wrong with it, whichever process the host runs."""
 
     __slots__ = ("cut", "deaf", "longest_bytes", "lose", "mute", "slow_s")
 
     def __init__(self) -> None:
         self.cut = self.deaf = self.mute = False
-        """Nothing passes; nothing reaches the host; nothing leaves it."""
+        """Whether nothing passes; whether nothing reaches the host; whether nothing leaves it."""
         self.longest_bytes = MAX_FRAME_BYTES
-        """Longer frames are lost, both ways."""
+        """Length of the longest frame that passes; longer ones are lost, both ways."""
         self.lose = 0.0
         """The share of frames that is lost, each way."""
         self.slow_s = 0.0
@@ -149,7 +149,7 @@ class Network:
                 arrive([frame])
 
     def deliver(self, port: HostPort, frames: Sequence[bytes]) -> None:
-        """All that came in a moment, to the host that is there by now."""
+        """Deliver all that came in a moment to the host that is there by now."""
         receiver = port.receiver
         if receiver is None or self._ports[port.name] is not port or port.link.cut:
             return
@@ -157,15 +157,15 @@ class Network:
             receiver(_address(source), [self._payload(frame) for frame in run])
 
     def _payload(self, frame: bytes) -> Buffer:
-        """As `hostlib.transport.endpoint` has it: bytes with the compiled core, else a view."""
+        """Return the payload: bytes with the compiled core, else a view, as `hostlib.transport.endpoint` does."""
         self._delivered(frame)
         length = int.from_bytes(frame[38:40], "big") - _UDP_BYTES
         whole = memoryview(frame) if self._views else frame
         return whole[_PAYLOAD_AT : _PAYLOAD_AT + length]
 
     def _suffer(self, frames: Sequence[bytes], lose: float) -> list[tuple[bytes, float]]:
-        """What is left of these frames on a link that loses such a share of its own, and how much later each
-        comes."""
+        """Return what is left of these frames on a link that loses such a share of its own, and how much
+        later each comes."""
         rng, rates = self._random, self.rates
         left = []
         for frame in frames:
@@ -235,8 +235,10 @@ def _headers(source: Endpoint, destination: str, payload_bytes: int) -> bytes:
 
 
 def _answers_any_number(frame: bytes) -> bool:
-    """Whether it is a copy of a value that answers whatever a host asked: that a link holds back none from
-    before a deletion is not promised."""
+    """Return whether a frame is a copy of a value that answers whatever a host asked.
+
+    It is not promised that links hold back none of these from before a deletion.
+    """
     flags = int.from_bytes(frame[_FLAGS], "big")
     return frame[_OP] == wire.OP_VALUE and bool(flags & (wire.FLAG_MERGED | wire.FLAG_PUSHED))
 

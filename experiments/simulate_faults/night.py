@@ -82,7 +82,7 @@ class Night:
 
 
 def _read(path: Path) -> Iterator[Played]:
-    """What is whole in the file: a line that was cut off with its process is run again."""
+    """Yield what is whole in the file: a line that was cut off with its process is run again."""
     if not path.exists():
         return
     for line in path.read_text(encoding="utf-8").splitlines():

@@ -46,7 +46,7 @@ def write_page(folder: Path, operations: int, outcomes: Sequence[RunOutcome]) ->
 
 
 def counts_of(counted: Sequence[tuple[str, int]]) -> list[int]:
-    """Only the numbers."""
+    """Return the numbers alone."""
     return [count for _, count in counted]
 
 

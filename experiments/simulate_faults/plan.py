@@ -1,4 +1,4 @@
-"""What is done in one run, and what goes wrong: all of it follows from a seed."""
+"""Plan of one run: what is done, and what goes wrong. All of it follows from a seed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ MAX_FRAGMENTS: Final = 8
 CHAIN_BLOCKS: Final = 4
 """Keys belong to chains of this length."""
 CHAINS: Final = 0.1
-"""Of the reads, those of whole chains; each is one operation."""
+"""Share of reads that are of whole chains; each is one operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Which blocks are read, written and deleted."""
+    """Load: which blocks are read, written and deleted."""
 
     operations_per_key: int
     key_spread: float
-    """A write is of a key this far behind the newest, in keys, on average."""
+    """Mean distance of a write behind the newest key, in keys."""
     reads_behind: int
-    """And a read so many keys further behind, as most of them have been written by then."""
+    """Keys by which a read is further behind, as most of them have been written by then."""
     deletes: float
     """Share of all operations."""
     lifetimes: float
@@ -48,9 +48,9 @@ HARSH_EVERY: Final = 4
 STAR, LEAF_SPINE, RACKS, LENDING = TOPOLOGIES = ("star", "leafspine", "racks", "lending")
 """See `experiments.simulate_faults.topology`."""
 MANY_SWITCHES_EVERY: Final = 2 * HARSH_EVERY
-"""And one of this many, which is harsh, has more than one switch."""
+"""Number of seeds of which one, which is harsh, has more than one switch."""
 TURNS: Final = (LEAF_SPINE, RACKS, LEAF_SPINE, LENDING)
-"""Of these seeds, one after the other."""
+"""Topologies of these seeds, one after the other."""
 LATE: Final = 0.2
 TWICE: Final = 0.3
 LIFETIMES_S: Final = (1, 2, 3)
@@ -58,7 +58,7 @@ LIFETIMES_S: Final = (1, 2, 3)
 NETWORK_FAULTS: Final = ("lose", "reorder", "duplicate", "flip")
 STORE_FAULTS: Final = ("kill_store", "slow_store", "full_disk", "failing_disk")
 GRAY_FAULTS: Final = ("deaf", "mute", "black_hole", "lossy_port", "slow_disk")
-"""Of which only a part fails: one way of a link, its long frames, some of them, a disk's speed."""
+"""Faults of which only a part fails: one way of a link, its long frames, some of them, a disk's speed."""
 OTHER_FAULTS: Final = (
     *GRAY_FAULTS, "cut", "restart_switch", "restart_controller", "second_controller", "kill_node",
     "stop_clock", "step_wall_clock", "flip_slots",
@@ -82,7 +82,7 @@ class Operation:
     delete: bool = False
     """Delete the block."""
     lifetime_s: int = 0
-    """After so long; 0 for at once."""
+    """Seconds after which the block is deleted; 0 for at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Plan:
 
     seed: int
     replicas: int
-    """Of the list of members."""
+    """Number of replicas in the list of members."""
     operations: tuple[Operation, ...]
     faults: tuple[Fault, ...]
     topology: str = STAR

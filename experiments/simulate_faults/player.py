@@ -30,18 +30,18 @@ OPERATION_S: Final = 60.0
 """Every operation ends within this. A fragment has 10 s, and a block that changes under its reader several
 homes, one after the other."""
 EXPECTED_OF: Final = 2
-"""Of so many writes one is of a block that the controller was told of before, for COMPUTING_S."""
+"""Number of writes of which one is of a block that the controller was told of before, for COMPUTING_S."""
 COMPUTING_S: Final = 0.02
 BLACK_HOLE_BYTES: Final = 600
 """Longer frames are lost, as where a link's MTU is less than its ends think: requests pass, values do not."""
 LOSSY_PORT: Final = 0.3
 SLOW_DISK: Final = 100.0
-"""How much longer than usual a disk takes that is about to fail."""
+"""Factor by which a disk that is about to fail is slower than usual."""
 ENDING_S: Final = 12.0
-"""So long after its lifetime a block is gone everywhere: storage nodes tell each other and the controller for
-10 s."""
+"""Seconds after its lifetime in which a block is gone everywhere: storage nodes tell each other and the
+controller for 10 s."""
 RECOVERY_S: Final = 60.0
-"""When nothing is wrong any more, everybody is back within this."""
+"""Seconds within which everybody is back when nothing is wrong any more."""
 
 
 class Player:
@@ -58,7 +58,7 @@ class Player:
         self._loop: VirtualLoop
 
     async def play(self) -> None:
-        """From the start to the last check."""
+        """Run from the start to the last check."""
         self._loop = cast("VirtualLoop", asyncio.get_running_loop())
         self._loop.set_exception_handler(self._on_exception)
         world = self._world = self._make_world()
@@ -83,18 +83,19 @@ class Player:
         world.close()
 
     def _make_world(self) -> World:
-        """What the plan is played in."""
+        """Return the system that the plan runs in."""
         return World(self._plan, self._artifacts)
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What no code of the hosts or the controller caught."""
+        """Record an exception that no code of the hosts or the controller caught."""
         error = context.get("exception")
         self.history.violation(CRASHED, f"{loop.time():.4f} s: {context['message']}: {error!r}")
 
     # Operations.
 
     def _begin_next(self, operations: Iterator[Operation]) -> None:
-        """One timer at a time: thousands that wait would cost every other one."""
+        """Begin the next operation when it is due. There is one timer at a time: thousands would slow every
+        other one."""
         operation = next(operations, None)
         if operation is None:
             self._all_began.set()
@@ -231,7 +232,7 @@ class Player:
             await asyncio.sleep(0.1)
 
     async def _read_back(self) -> None:
-        """What was acknowledged as durable can be read by who comes anew."""
+        """Read what was acknowledged as durable, with new clients."""
         for place in list(self.history.durable):
             node = next(node for node in range(4) if self._world.tenant(node) == place.tenant)
             try:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """Of one run."""
+    """Outcome of one run."""
 
     seed: int
     violations: tuple[str, ...]
     counts: dict[str, int]
-    """Operations by what became of them, and others."""
+    """Number of operations by what became of them, and other counts."""
     trace: str
-    """Of what happened when; equal for equal runs."""
+    """Digest of what happened when; equal for equal runs."""
     virtual_s: float
     cpu_s: float
 

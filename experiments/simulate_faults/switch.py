@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from v1model.dataplane import DigestConfig, Output
 
 Transmit = Callable[[int, bytes], None]
-"""Of a port and a frame."""
+"""Function that sends a frame out of a port."""
 
 
 class _Plane(Switch):
@@ -41,7 +41,7 @@ class _Plane(Switch):
         self.look_at_clock()
 
     def look_at_clock(self) -> None:
-        """Whatever is called next is done at this time."""
+        """Set the switch's clock to the present: whatever is called next is done at this time."""
         self.set_clock(self._clock_us())
 
     def packet_out(self, data: bytes) -> None:
@@ -101,7 +101,7 @@ class SimulatedSwitch:
         self.pipeline = Pipeline(config, self.plane)
 
     def remove(self) -> None:
-        """Nothing is left of what it held."""
+        """Remove the switch with all that it held."""
         if self.plane is not None:
             self.plane.close()
         self.plane = self.pipeline = None
@@ -146,8 +146,7 @@ class Stream(Session):
 
 
 class InProcessClient:
-    """What `controller.p4runtime.p4runtime_client.SwitchClient` is, with the server's code called
-    directly."""
+    """`controller.p4runtime.p4runtime_client.SwitchClient` with the server's code called directly."""
 
     def __init__(
         self,
@@ -210,7 +209,7 @@ class InProcessClient:
             raise SwitchError(str(error)) from None
 
     def read_all(self, request: p4runtime_pb2.ReadRequest) -> Iterator[Any]:
-        """As `read`, of a request that names no device."""
+        """Yield what a request reads, as `read` does; the request names no device."""
         return self.read(request.entities)
 
     def pipeline(self) -> Any | None:

@@ -36,4 +36,5 @@ FABRICS: Final[dict[str, Callable[[], Fabric]]] = {
     RACKS: racks,
     LENDING: lambda: leaf_spine(NODES, 0, LINK_BIT_S, leaves=2, spines=2),
 }
-"""By their names in plans. Of two spines, each is passed by the replies of one leaf's storage nodes."""
+"""Fabrics by their names in plans. Of two spines, each is passed by the replies of one leaf's storage nodes.
+"""

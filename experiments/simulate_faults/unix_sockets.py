@@ -50,7 +50,7 @@ class Pipe(asyncio.Transport):
 
 
 class Listener:
-    """Who listens at a path; `listeners` are all, by path."""
+    """Listener at a path; `listeners` are all, by path."""
 
     def __init__(self, path: str, listeners: dict[str, Listener], make_protocol: Factory) -> None:
         self._path, self._listeners, self._make_protocol = path, listeners, make_protocol

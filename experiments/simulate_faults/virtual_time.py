@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 
 
 class StuckError(Exception):
-    """Nothing is scheduled any more, and what runs waits for ever."""
+    """Error of a loop in which nothing is scheduled any more, so that what runs waits for ever."""
 
 
 class JumpingSelector(selectors.DefaultSelector):
-    """Nothing ever becomes readable: waiting means that the clock moves."""
+    """Selector without files: waiting means that the clock moves."""
 
     now_s = 0.0
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 COMMIT_S: Final = 0.002
 DRAM_BYTES: Final = 64 << 10
-"""So little that most blocks are read from the disk."""
+"""Bytes of DRAM: so few that most blocks are read from the disk."""
 SSD_BYTES: Final = 1 << 30
 SSD_BYTES_PER_S: Final = 10e6
 """A block of 8 fragments takes 0.4 ms to read."""
@@ -58,7 +58,7 @@ class Store:
         self._world = world
 
     def start(self) -> None:
-        """On what the disk has."""
+        """Start the storage node on what the disk has."""
         world = self._world
         self.port = world.network.port(self.name)
         ssd = SsdTier(self.disk, SSD_BYTES, run=self._commit)
@@ -73,7 +73,7 @@ class Store:
         self.node.start()
 
     def slow_down_disk(self, times: float) -> None:
-        """From now on it takes so many times longer to read and to write, whichever process uses it."""
+        """Make the disk so many times slower to read and to write, whichever process uses it."""
         self._disk_slower = times
         if self.node is not None:
             self.node.set_ssd_rate(SSD_BYTES_PER_S / times)
@@ -96,13 +96,13 @@ class Store:
         return block.content if isinstance(block, Block) else None
 
     async def _commit(self, work: Callable[[], None]) -> None:
-        """In place of a thread."""
+        """Carry out disk work after its time, in place of a thread."""
         await asyncio.sleep(self._disk_slower * COMMIT_S + self.slow_s)
         work()
 
 
 class World:
-    """All of it; everything that can go wrong is a method or an attribute of a part."""
+    """The whole simulated system; everything that can go wrong is a method or an attribute of a part."""
 
     def __init__(self, plan: Plan, artifacts: Artifacts) -> None:
         self.plan = plan
@@ -136,7 +136,7 @@ class World:
         return str(self.fabric.controller_of(host).ipv4)
 
     def restart_client(self, node: int) -> None:
-        """Of a node that was killed, or is."""
+        """Restart the client of a node that was killed, or is killed now."""
         self.clients[node].close()
         self.clients[node] = self._client(node)
 
@@ -198,12 +198,12 @@ class World:
         return self.is_behind(node) and own in self._epochs_of_homes(node, key)
 
     def _epochs_of_homes(self, node: int, key: bytes) -> list[int | None]:
-        """By which list each home goes that a node asks for a key; None for a home that is off."""
+        """Return the epoch of each home's list, of those that a node asks for a key; None for one that is off."""
         epochs = {store.address: store.node.members.epoch for store in self.stores if store.node is not None}
         return [epochs.get(home.address) for home in self.clients[node].members.homes(key)]
 
     def close(self) -> None:
-        """Nothing goes on after this."""
+        """End everything."""
         for control in list(self.controllers.alive):
             self.controllers.stop(control)
         for client in self.clients:
@@ -229,5 +229,5 @@ class World:
 
 
 def _is_back(joining: Joining) -> bool:
-    """Whether a storage node has what it missed, and what was put meanwhile by older lists."""
+    """Return whether a storage node has what it missed, and what was put meanwhile by older lists."""
     return joining.caught_up and joining.settled
