@@ -58,7 +58,7 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         self._naming: Future[str] | None = None
         self._name: str | None = self._own_name
         self._is_left = False
-        """Whether nothing is kept or found, as the server's weights have changed."""
+        """Whether nothing is kept or found, as SGLang's own cache may hold KV of former weights."""
 
     def register_mem_pool_host(self, mem_pool_host: Any) -> None:
         """SGLang says which memory the pages come from: from now on they have a name that others know.
@@ -90,8 +90,15 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def weights_changed(self) -> None:
         """The server's weights are about to change: what its memory holds may be of the former ones."""
         if not self._is_left:
-            _log.warning("The pool is left until SGLang clears its storage backend: its weights change.")
+            _log.warning("The pool is left until SGLang flushes its cache: its weights change.")
         self._is_left = True
+
+    def cache_emptied(self) -> None:
+        """Nothing is left of SGLang's cache: pages that are stored from now on are of the present weights."""
+        if self._is_left:
+            self.clear()
+            self._is_left = False
+            _log.warning("Pages have a new name: from now on no other SGLang server shares them.")
 
     def get(
         self, key: str, target_location: torch.Tensor | None = None, target_sizes: Any = None
@@ -148,7 +155,6 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def clear(self) -> None:
         """Find nothing of what was kept before: from now on pages are shared with no other server."""
         self._own_name = self._name = secrets.token_hex(16)
-        self._is_left = False
 
     def get_stats(self) -> None:
         """SGLang asks for its own kind of object here; the pool's counters are in `pool_stats`."""

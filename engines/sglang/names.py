@@ -221,13 +221,14 @@ def _is_harmless(name: str) -> bool:
 
 
 def _options() -> dict[str, Any]:
-    """The server's options by name."""
+    """The server's options by name, with what SGLang chose for those that the user did not give."""
     try:
         from sglang.srt.runtime_context import get_server_args
 
         given = get_server_args()
         names = getattr(given, "__struct_fields__", None) or list(vars(given))
         options = {name: getattr(given, name) for name in names}
+        options |= given.resolved_dict()
     except Exception as error:  # of any kind: which one differs between versions of SGLang
         raise KeySpaceError(f"SGLang does not say the options of its server: {error}") from None
     if not isinstance(options.get("model_path"), str):
