@@ -25,7 +25,7 @@ from sglang.srt.mem_cache.hicache_storage import (
 )
 
 from engines.numbers import holds_numbers
-from engines.sglang.names import begin_naming, check_answers
+from engines.sglang.names import begin_naming, check_answers, had_storage
 from engines.sglang.weight_changes import listen
 from engines.versions import check_names, warn_if_untested
 from hostlib.engine import Item, PoolConfig, open_objects
@@ -69,12 +69,14 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
         super().register_mem_pool_host(mem_pool_host)
         check_answers()
         _check_pages(mem_pool_host)
+        self._name, self._naming = None, begin_naming(mem_pool_host)
+        if not had_storage():  # whether weights have changed since the cache was empty, nobody noticed
+            self.weights_changed()
         try:
             listen(self)
         except KeySpaceError as error:
+            self._name = self._own_name
             self._say_why(error)
-            return
-        self._name, self._naming = None, begin_naming(mem_pool_host)
 
     def register_mem_host_pool_v2(self, host_pool: Any, host_pool_name: Any) -> None:
         """SGLang names a pool of host memory beside that of the KV; ConfigError, as its pages are not kept.
@@ -90,7 +92,9 @@ class WeirHiCache(HiCacheStorage):  # type: ignore[misc] # sglang is not in the 
     def weights_changed(self) -> None:
         """The server's weights are about to change: what its memory holds may be of the former ones."""
         if not self._is_left:
-            _log.warning("The pool is left until SGLang flushes its cache: its weights change.")
+            _log.warning(
+                "The pool is left until SGLang flushes its cache: its weights change, or may have changed."
+            )
         self._is_left = True
 
     def cache_emptied(self) -> None:

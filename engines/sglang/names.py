@@ -79,7 +79,7 @@ def begin_naming(pool: Any) -> Future[str]:
 
     It raises KeySpaceError, with the reason, if it is not certain what the pages hold.
     """
-    is_from_the_start = _has_storage()
+    is_from_the_start = had_storage()
     return in_background(lambda: _name(pool, is_from_the_start))
 
 
@@ -96,8 +96,8 @@ def check_answers() -> None:
             )
 
 
-def _has_storage() -> bool:
-    """Whether the server's options have a storage backend, as they do before it is made at the start."""
+def had_storage() -> bool:
+    """Return whether the server has had a storage backend from its start on."""
     try:
         return bool(_options().get("hicache_storage_backend"))
     except KeySpaceError:

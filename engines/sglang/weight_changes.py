@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final, Protocol
 from weakref import WeakSet
@@ -41,9 +42,21 @@ class Listener(Protocol):
 _listeners: WeakSet[Any] = WeakSet()
 
 
+@dataclass
+class _History:
+    """What has happened since somebody listens: a storage backend may be made later, in another's place."""
+
+    have_changed: bool = False
+    was_emptied: bool = False
+    """Whether the cache was emptied after the last change."""
+
+
+_history = _History()
+
+
 def listen(listener: Listener) -> None:
     """Tell `listener`, as long as it lives, before this process's server changes its weights and after it
-    has emptied its cache.
+    has emptied its cache; and at once, if it has done so since somebody listens.
 
     Raises KeySpaceError in a server that has no such method, as other versions of SGLang may.
     """
@@ -52,6 +65,10 @@ def listen(listener: Listener) -> None:
     if SERVER in sys.modules and not (any(watched) and empties):
         raise KeySpaceError("it can't be noticed in this version of SGLang when weights change")
     _listeners.add(listener)
+    if _history.have_changed:
+        listener.weights_changed()
+        if _history.was_emptied:
+            listener.cache_emptied()
 
 
 def _watch(classes: dict[str, str], method: str, telling: Callable[..., Any]) -> bool:
@@ -72,6 +89,7 @@ def _telling_before(plain: Callable[..., Any]) -> Any:
     @wraps(plain)
     def telling(*arguments: Any, **named: Any) -> Any:
         if _touches_weights(*arguments, *named.values()):
+            _history.have_changed, _history.was_emptied = True, False
             for listener in list(_listeners):
                 listener.weights_changed()
         return plain(*arguments, **named)
@@ -89,6 +107,7 @@ def _telling_after(plain: Callable[..., Any]) -> Any:
     @wraps(plain)
     def telling(*arguments: Any, **named: Any) -> Any:
         result = plain(*arguments, **named)
+        _history.was_emptied = True
         for listener in list(_listeners):
             listener.cache_emptied()
         return result

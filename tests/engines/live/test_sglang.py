@@ -461,6 +461,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> ServerInPlace:
     class Server(ServerInPlace):
         """A class of its own for each test, as its methods are wrapped."""
 
+    monkeypatch.setattr(weight_changes, "_history", weight_changes._History())
     for module, name in {**weight_changes.UPDATERS, **weight_changes.CACHES}.items():
         in_place = ModuleType(module)
         setattr(in_place, name, Server)
@@ -492,6 +493,48 @@ def test_a_server_whose_weights_change_leaves_the_pool_until_its_cache_is_flushe
         assert storage.exists("b")
         server.end_weight_update()
         assert not storage.exists("b")
+    finally:
+        storage.close()
+
+
+@pytest.mark.parametrize("flushes", [False, True])
+def test_a_backend_that_takes_anothers_place_knows_that_weights_have_changed(
+    pool_settings: dict[str, object], server: Any, options: dict[str, object], *, flushes: bool
+) -> None:
+    """As when SGLang's operator detaches it and attaches it again. The server's options still name it."""
+
+    def attach() -> Any:
+        storage = backend(pool_settings)
+        storage.register_mem_pool_host(HostPool())
+        storage._naming.exception(60)
+        return storage
+
+    before = attach()
+    assert before.set("a", torch.randn(PAGE))
+    before.close()
+    server.update_weights_from_disk("there")
+    if flushes:
+        server.reset()
+    storage = attach()
+    try:
+        assert not storage.exists("a")
+        assert storage.set("b", torch.randn(PAGE)) == flushes
+        assert storage.exists("b") == flushes
+    finally:
+        storage.close()
+
+
+def test_a_backend_of_a_server_that_had_none_waits_for_an_empty_cache(
+    pool_settings: dict[str, object], server: Any, options: dict[str, object]
+) -> None:
+    """What SGLang's cache holds may be of weights that it had before."""
+    options["hicache_storage_backend"] = None
+    storage = backend(pool_settings)
+    try:
+        storage.register_mem_pool_host(HostPool())
+        assert not storage.set("a", torch.randn(PAGE))
+        server.reset()
+        assert storage.set("a", torch.randn(PAGE))
     finally:
         storage.close()
 
