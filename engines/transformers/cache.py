@@ -13,7 +13,7 @@ from transformers.cache_utils import DynamicLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from engines.model_configuration import ROPES_OF_LENGTH, rope_types
-from engines.numbers import holds_numbers
+from engines.numbers import holds_numbers, shortened_products
 from hostlib.engine import Item, KvSpace
 from hostlib.protocol.errors import KeySpaceError
 
@@ -78,6 +78,7 @@ def _settings(model: PreTrainedModel) -> str:
     given = {name: value for name, value in model.config.to_dict().items() if name not in INDIFFERENT}
     said = [given, getattr(model.config, "_attn_implementation", None), type(model).__qualname__]
     said += [transformers.__version__, torch.__version__, model.device.type, _masked_token(model)]
+    said += shortened_products()
     return sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 

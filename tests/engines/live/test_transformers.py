@@ -291,6 +291,19 @@ def test_a_cache_of_a_forward_pass_that_ended_between_two_layers_is_not_stored(
         pool.close()
 
 
+def test_products_of_shortened_numbers_have_another_name() -> None:
+    """As under TF32: torch shortens float32 numbers before it multiplies them, in the whole process."""
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).eval()
+    plain = keys(cache.kv_space(model, "tiny"))
+    try:
+        torch.set_float32_matmul_precision("high")
+        shortened = keys(cache.kv_space(model, "tiny"))
+        torch.set_float32_matmul_precision("highest")
+        assert keys(cache.kv_space(model, "tiny")) == plain != shortened
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 @pytest.mark.parametrize("other", [False, True])
 def test_a_cache_that_holds_more_than_the_given_tokens_is_not_stored(
     pool_settings: dict[str, object], other: bool
